@@ -1,1 +1,1 @@
-"""Turns a plain table into a partitioned one while programs read and write it: docs/partitions.md."""
+"""Turns a plain table into a partitioned one while programs use it: see docs/partitions.md."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from psycopg import errors as pg_errors
 from psycopg import sql
 
-from faena.errors import FaenaError, StoreRejected
+from faena.errors import ConfigError, FaenaError, StoreRejected
 from faena.pg.conversion.copying import Copying, Report
 from faena.pg.conversion.exchange import revert, swap
 from faena.pg.conversion.mirror import Mirror
@@ -25,7 +25,7 @@ from faena.pg.conversion.obstacle import base_type
 from faena.pg.conversion.record import Record, change_record, read_record, remove_record
 from faena.pg.conversion.structure import before_of, read_structure, twin_of
 from faena.pg.partition.catalog import Table, find_table, partitions_of
-from faena.pg.partition.declaration import Declaration
+from faena.pg.partition.declaration import Declaration, declaration
 from faena.pg.partition.lock import patiently
 from faena.pg.partition.name import Name
 from faena.pg.partition.view import server_time
@@ -42,6 +42,8 @@ _NEXT: Final = {
     "finished": "nothing",
 }
 _RECENT: Final = timedelta(minutes=5)
+_AT_ONCE: Final = 50
+"""Partitions dropped in one transaction: each takes several locks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,8 +67,10 @@ class ConversionView:
 class Conversion:
     """One table's way to partitions."""
 
-    def __init__(self, pg: Postgres, declared: Declaration) -> None:
+    def __init__(self, pg: Postgres, table: Name, declared: Declaration | None = None) -> None:
+        """Without a declaration, one that was begun can be looked at and swapped, but not run."""
         self._pg = pg
+        self._table = table
         self._declared = declared
 
     async def run(self, report: Report | None = None) -> ConversionView:
@@ -74,6 +78,10 @@ class Conversion:
 
         May be interrupted at any moment and run again. `report` is called after each step.
         """
+        if self._declared is None:
+            raise ConfigError(
+                f"the interval of {self._table} must be given: use pg.convert", field="every"
+            )
         await Copying(self._pg, self._declared, report).run()
         return await self.status()
 
@@ -93,7 +101,7 @@ class Conversion:
         )
 
     async def _find(self, connection: Connection) -> tuple[Table, Record]:
-        table = await find_table(connection, self._declared.table)
+        table = await find_table(connection, self._table)
         record = await read_record(connection, str(table))
         if record is None:
             raise StoreRejected(f"no conversion of {table} was begun", op="convert")
@@ -115,16 +123,16 @@ class Conversion:
                 )
             await work(connection, table, record)
 
-        await patiently(self._pg, op, str(self._declared.table), checked)
+        await patiently(self._pg, op, str(self._table), checked)
         return await self.status()
 
     # -- the swap ---------------------------------------------------------------------------------
 
     async def swap(self, *, hold: Duration = "2s") -> ConversionView:
-        """Give the partitioned table the name; the plain one is kept equal as `…_before_partitions`.
+        """Give the partitioned table the name; the plain one is kept, equal, beside it.
 
-        Rows written since the comparison are compared under the lock; no statement there may last
-        longer than `hold`.
+        It is called `…_before_partitions` then. Rows written since the comparison are compared
+        under the lock; no statement there may last longer than `hold`.
         """
         hold_ms = round(to_s("hold", hold) * 1000)
         await self._compare_recent()
@@ -153,7 +161,8 @@ class Conversion:
                 raise
             raise StoreRejected(
                 f"the comparison under the lock must last at most {hold}, and did not: nothing "
-                f"was changed; create an index on ({self._declared.by}), or give a longer hold",
+                f"was changed; create an index on the column of the partitions, or give a longer "
+                f"hold",
                 op="swap",
             ) from error
 
@@ -166,11 +175,11 @@ class Conversion:
         is_recent = record.verified_at is not None and now - record.verified_at < _RECENT
         if record.step != "copied" or record.verified_at is None or is_recent:
             return
-        assert record.low is not None
-        assert record.high is not None
-        since = max(record.low, (record.verified_at - timedelta(days=1)).date())
-        copying = Copying(self._pg, self._declared, None)
-        await copying.verify(plain, since, record.high, base_type(plain.type_of(record.by)))
+        low, high = record.reach
+        since = max(low, (record.verified_at - timedelta(days=1)).date())
+        declared = declaration(str(self._table), by=record.by, every=record.every)
+        copying = Copying(self._pg, declared, None)
+        await copying.verify(plain, since, high, base_type(plain.type_of(record.by)))
         async with self._pg.transaction("swap") as connection:
             await change_record(connection, record.table, verified_at=now)
 
@@ -201,7 +210,8 @@ class Conversion:
             await Mirror(structure, table.name).take_down(connection, table.identifier)
             await change_record(connection, record.table, step="preparing", low=None, high=None)
 
-        async def drop(connection: Connection, table: Table, record: Record) -> None:
+        async def drop(connection: Connection) -> None:
+            table, record = await self._find(connection)
             twin = await find_table(connection, Name(table.schema, twin_of(table.name)))
             for one in (await partitions_of(connection, twin))[:_AT_ONCE]:
                 await connection.execute(sql.SQL("DROP TABLE {}").format(one.identifier))
@@ -213,20 +223,12 @@ class Conversion:
 
         await self._in_step("cancel", steps, silence)
         while await self._is_begun():
-            async def checked(connection: Connection) -> None:
-                table, record = await self._find(connection)
-                await drop(connection, table, record)
-
-            await patiently(self._pg, "cancel", str(self._declared.table), checked)
+            await patiently(self._pg, "cancel", str(self._table), drop)
 
     async def _is_begun(self) -> bool:
         async with self._pg.transaction("cancel") as connection:
-            table = await find_table(connection, self._declared.table)
+            table = await find_table(connection, self._table)
             return await read_record(connection, str(table)) is not None
 
     def __repr__(self) -> str:
-        return f"<Conversion of {self._declared.table}>"
-
-
-_AT_ONCE: Final = 50
-"""Partitions dropped in one transaction: each takes several locks."""
+        return f"<Conversion of {self._table}>"

@@ -15,10 +15,16 @@ from psycopg import sql
 
 from faena.errors import FaenaError, StoreRejected
 from faena.pg.conversion.batch import Copied, Copier
-from faena.pg.conversion.comparison import Comparison
+from faena.pg.conversion.comparison import Comparison, Difference
 from faena.pg.conversion.mirror import Mirror
 from faena.pg.conversion.obstacle import base_type, refuse_obstacles
-from faena.pg.conversion.record import Record, add_record, change_record, read_record
+from faena.pg.conversion.record import (
+    Record,
+    add_record,
+    change_record,
+    known_record,
+    read_record,
+)
 from faena.pg.conversion.structure import Structure, read_structure, twin_of
 from faena.pg.conversion.twin import Twin
 from faena.pg.partition.catalog import Table, find_table, in_utc
@@ -58,16 +64,16 @@ class Copying:
     def __init__(self, pg: Postgres, declared: Declaration, report: Report | None) -> None:
         self._pg = pg
         self._declared = declared
-        self._report = report or (lambda _progress: None)
+        self._report = report
 
     async def run(self) -> None:
         """From wherever it is to two equal tables."""
         table, record = await self._begin()
         for _ in range(_TRIES):
             plain, record = await self._look(table)
-            if record.step == "copied":
-                return
             type_ = base_type(plain.type_of(plain.by))
+            if record.step == "copied" and await self.stray(plain, record, type_) is None:
+                return
             await self._extend(plain, record, type_)
             plain, record = await self._look(table)
             await self._copy_all(plain, record, type_)
@@ -79,7 +85,8 @@ class Copying:
         )
 
     def _tell(self, step: str, record: Record) -> None:
-        self._report(Progress(step, record.copied, record.total))
+        if self._report is not None:
+            self._report(Progress(step, record.copied, record.total))
 
     # -- the twin ---------------------------------------------------------------------------------
 
@@ -93,15 +100,8 @@ class Copying:
                 plain = await read_structure(connection, table, declared.by)
                 await refuse_obstacles(connection, plain)
                 await Twin(connection, plain).create(declared.indexes)
-                found = await connection.execute(
-                    "SELECT greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = %s",
-                    [table.oid],
-                )
-                row = await found.fetchone()
-                total = row[0] if row else 0
-                await add_record(connection, str(table), declared.by, declared.every, total)
-                record = await read_record(connection, str(table))
-            assert record is not None
+                await add_record(connection, table, declared.by, declared.every)
+                record = await known_record(connection, str(table))
             _refuse_other(record, declared)
             return table, record
 
@@ -111,8 +111,7 @@ class Copying:
 
     async def _look(self, table: Table) -> tuple[Structure, Record]:
         async with self._pg.transaction("convert") as connection:
-            record = await read_record(connection, str(table))
-            assert record is not None
+            record = await known_record(connection, str(table))
             return await read_structure(connection, table, self._declared.by), record
 
     # -- partitions and mirror --------------------------------------------------------------------
@@ -178,8 +177,8 @@ class Copying:
         async def work(connection: Connection) -> None:
             source = plain.table.identifier
             await mirror.begin_forward(connection, twin, source, low, high, type_)
-            record = await read_record(connection, str(plain.table))
-            if record is not None and record.step == "preparing":
+            record = await known_record(connection, str(plain.table))
+            if record.step == "preparing":
                 await mirror.quiet_backward(connection)
                 await mirror.hang(connection, twin, mirror.backward)
                 await mirror.hang(connection, source, mirror.forward)
@@ -190,10 +189,8 @@ class Copying:
     # -- rows -------------------------------------------------------------------------------------
 
     async def _copy_all(self, plain: Structure, record: Record, type_: str) -> None:
-        assert record.low is not None
-        assert record.high is not None
         twin = plain.table.beside(twin_of(plain.table.name))
-        copier = Copier(plain, twin, record.low, record.high, type_)
+        copier = Copier(plain, twin, *record.reach, type_)
         size = _FIRST_BATCH
         while True:
             began = monotonic()
@@ -212,8 +209,7 @@ class Copying:
 
         async def work(connection: Connection) -> Copied:
             await connection.execute("SET LOCAL row_security TO off")
-            record = await read_record(connection, name)
-            assert record is not None
+            record = await known_record(connection, name)
             copied = await copier.copy(connection, record.last_key, size)
             await change_record(
                 connection,
@@ -245,11 +241,9 @@ class Copying:
         async with self._pg.transaction("convert") as connection:
             began = (await server_time(connection)).replace(tzinfo=UTC)
         _, record = await self._look(plain.table)
-        assert record.low is not None
-        assert record.high is not None
         if await self.stray(plain, record, type_) is not None:
             return False
-        await self.verify(plain, record.low, record.high, type_)
+        await self.verify(plain, *record.reach, type_)
         async with self._pg.transaction("convert") as connection:
             ranges = [one.start for one in self._periods(record)]
             await change_record(
@@ -260,18 +254,15 @@ class Copying:
         return True
 
     def _periods(self, record: Record) -> list[Period]:
-        assert record.low is not None
-        assert record.high is not None
-        return [*periods(record.low, record.high - timedelta(days=1), self._declared.every)]
+        low, high = record.reach
+        return [*periods(low, high - timedelta(days=1), self._declared.every)]
 
     async def stray(self, plain: Structure, record: Record, type_: str) -> object | None:
         """Rows of the plain table that no partition is for."""
-        assert record.low is not None
-        assert record.high is not None
         async with self._pg.transaction("convert") as connection:
             await in_utc(connection)
             comparison = self._comparison(plain, type_)
-            return await comparison.stray(connection, record.low, record.high)
+            return await comparison.stray(connection, *record.reach)
 
     def _comparison(self, plain: Structure, type_: str) -> Comparison:
         twin = plain.table.beside(twin_of(plain.table.name))
@@ -286,7 +277,8 @@ class Copying:
         comparison = self._comparison(plain, type_)
         twin = plain.table.beside(twin_of(plain.table.name))
         copier = Copier(plain, twin, low, high, type_)
-        for attempt in range(_TRIES):
+        found: list[Difference] = []
+        for _ in range(_TRIES):
             async with self._pg.transaction("convert") as connection:
                 await connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
                 await connection.execute("SET LOCAL row_security TO off")
@@ -294,20 +286,22 @@ class Copying:
                 found = await comparison.differences(connection, low, high)
             if not found:
                 return
-            if attempt + 1 == _TRIES:
-                break
             for one in found:
-                end = period_of(one.start, self._declared.every).end
-
-                async def work(connection: Connection, start: date = one.start, end: date = end) -> int:
-                    return await copier.copy_range(connection, start, end, type_)
-
-                await patiently(self._pg, "convert", str(plain.table), work)
+                await self._repair(plain, copier, one.start, type_)
         raise StoreRejected(
             f"table {plain.table} and its twin must be equal, but they differ "
             f"{'; '.join(map(str, found[:5]))}",
             op="convert",
         )
+
+
+    async def _repair(self, plain: Structure, copier: Copier, start: date, type_: str) -> None:
+        end = period_of(start, self._declared.every).end
+
+        async def work(connection: Connection) -> int:
+            return await copier.copy_range(connection, start, end, type_)
+
+        await patiently(self._pg, "convert", str(plain.table), work)
 
 
 class _Busy(Exception):

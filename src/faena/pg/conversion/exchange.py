@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final
+from datetime import date, timedelta
+from typing import TYPE_CHECKING, Final
 
 from psycopg import sql
 from psycopg.types.json import Jsonb
@@ -28,7 +28,7 @@ from faena.pg.conversion.swap import (
     silence_triggers,
     triggers_of,
 )
-from faena.pg.partition.catalog import Table
+from faena.pg.partition.catalog import Table, partitions_of
 from faena.pg.partition.interval import Every
 
 if TYPE_CHECKING:
@@ -87,8 +87,6 @@ async def revert(
     connection: Connection, record: Record, front: Table, plain: Table, *, hold_ms: int
 ) -> None:
     """Put the plain table in front again; the twin is kept equal, as before the swap."""
-    assert record.low is not None
-    assert record.high is not None
     await lock(connection, front, plain, hold_ms)
     structure = await read_structure(connection, plain, record.by)
     await _refuse_changed(connection, structure, front)
@@ -107,10 +105,8 @@ async def revert(
     await change_record(connection, record.table, step="copied", low=low, high=high)
 
 
-async def _reach(connection: Connection, twin: Table) -> tuple[Any, Any]:
+async def _reach(connection: Connection, twin: Table) -> tuple[date, date]:
     """The days for which the twin has partitions now: some may have been added after the swap."""
-    from faena.pg.partition.catalog import partitions_of  # noqa: PLC0415
-
     known = [one for one in await partitions_of(connection, twin) if one.low and one.high]
     lows, highs = [one.low for one in known if one.low], [one.high for one in known if one.high]
     return min(lows).date(), max(highs).date()
@@ -140,15 +136,12 @@ async def _refuse_changed(connection: Connection, plain: Structure, twin: Table)
 async def _compare_tail(
     connection: Connection, record: Record, plain: Structure, twin: Table
 ) -> None:
-    assert record.verified_at is not None
-    assert record.low is not None
-    assert record.high is not None
     every: Every = record.every  # pyright: ignore[reportAssignmentType] - checked when written
     type_ = base_type(plain.type_of(record.by))
     comparison = Comparison(plain, twin.identifier, every, type_)
-    since: datetime = record.verified_at - _TAIL
+    since = (record.verified_at or record.started_at) - _TAIL
     found = await comparison.tail_differences(connection, since)
-    stray = await comparison.stray(connection, record.low, record.high)
+    stray = await comparison.stray(connection, *record.reach)
     if found or stray:
         told = [*map(str, found), *([f"rows outside of all partitions, {stray}"] if stray else [])]
         raise StoreRejected(

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal, LiteralString, NamedTuple
 
 from psycopg import sql
 
+from faena.errors import InternalError, StoreRejected
+from faena.pg.partition.catalog import Table
+
 if TYPE_CHECKING:
     from faena.pg.postgres import Connection
 
@@ -46,6 +49,13 @@ class Record(NamedTuple):
     started_at: datetime
     changed_at: datetime
 
+    @property
+    def reach(self) -> tuple[date, date]:
+        """The days for which the twin has partitions."""
+        if self.low is None or self.high is None:
+            raise InternalError(f"the twin of {self.table} must have partitions")
+        return self.low, self.high
+
 
 async def read_record(connection: Connection, table: str) -> Record | None:
     """The conversion of a table, if one was begun."""
@@ -53,17 +63,24 @@ async def read_record(connection: Connection, table: str) -> Record | None:
     return None if row is None else Record(*row)
 
 
-async def add_record(
-    connection: Connection, table: str, by: str, every: str, total: int
-) -> None:
+async def known_record(connection: Connection, table: str) -> Record:
+    """The conversion of a table, which was begun."""
+    found = await read_record(connection, table)
+    if found is None:
+        raise StoreRejected(f"no conversion of {table} was begun, or it is over", op="convert")
+    return found
+
+
+async def add_record(connection: Connection, table: Table, by: str, every: str) -> None:
     """Begin one; the record of a finished conversion of an earlier table gives way."""
     await connection.execute(
-        "DELETE FROM faena.conversions WHERE table_name = %s AND step = 'finished'", [table]
+        "DELETE FROM faena.conversions WHERE table_name = %s AND step = 'finished'", [str(table)]
     )
     await connection.execute(
         "INSERT INTO faena.conversions (table_name, step, by_column, every, total)"
-        " VALUES (%s, 'preparing', %s, %s, %s)",
-        [table, by, every, total],
+        " SELECT %s, 'preparing', %s, %s, greatest(reltuples, 0)::bigint"
+        " FROM pg_class WHERE oid = %s",
+        [str(table), by, every, table.oid],
     )
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, LiteralString, NamedTuple
 
 from psycopg import sql
 
+from faena.errors import InternalError
 from faena.pg.partition.catalog import Table
 from faena.pg.partition.name import fit
 
@@ -69,7 +70,8 @@ class Index(NamedTuple):
     @property
     def tail(self) -> str:
         """Its definition from USING on."""
-        assert self.definition.startswith(self.head), self.definition
+        if not self.definition.startswith(self.head):
+            raise InternalError(f"the definition of an index must be readable: {self.definition}")
         return self.definition[len(self.head) :]
 
 

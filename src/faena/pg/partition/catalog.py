@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 TYPES: Final = ("date", "timestamp without time zone", "timestamp with time zone")
 
+_FIRST: Final = datetime(1, 1, 1)  # noqa: DTZ001 - as all bounds here, in UTC
 _BOUNDS: Final = re.compile(r"FOR VALUES FROM \((?P<low>.*)\) TO \((?P<high>.*)\)")
 
 _TABLE: Final = """
@@ -170,7 +171,7 @@ async def partitions_of(connection: Connection, table: Table) -> list[Partition]
     await in_utc(connection)
     rows = await (await connection.execute(_PARTITIONS, [table.oid])).fetchall()
     found = [_partition(*row) for row in rows]
-    return sorted(found, key=lambda one: (one.is_default, one.low or datetime.min, one.name))
+    return sorted(found, key=lambda one: (one.is_default, one.low or _FIRST, one.name))
 
 
 def _partition(

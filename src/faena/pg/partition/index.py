@@ -7,6 +7,7 @@ interrupted leaves an invalid index, which is built again.
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Final
 
 from psycopg import sql
@@ -27,6 +28,7 @@ _INDEXES: Final = """
         JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.number
     ) ORDER BY i.indisvalid DESC, c.relname
 """
+_PAUSE_S: Final = 0.1
 _COLUMNS: Final = "SELECT attname FROM pg_attribute WHERE attrelid = %s AND attnum > 0"
 
 
@@ -61,6 +63,7 @@ async def _build(pg: Postgres, partition: Partition, columns: tuple[str, ...]) -
     async def attempt() -> str:
         async with pg.session("ensure") as connection:
             await connection.execute("SELECT set_config('lock_timeout', '30s', false)")
+            await _alone(connection, partition)
             found = await _find(connection, partition.oid, columns)
             if found is not None and found[1]:
                 return found[0]
@@ -79,6 +82,19 @@ async def _build(pg: Postgres, partition: Partition, columns: tuple[str, ...]) -
             return name
 
     return await retried(pg, "ensure", partition.name, attempt)
+
+
+async def _alone(connection: Connection, partition: Partition) -> None:
+    """An index that another process builds is invalid too. The lock is asked for again and again
+    and not waited for: CREATE INDEX CONCURRENTLY waits for all who wait."""
+    while True:
+        found = await connection.execute(
+            "SELECT pg_try_advisory_lock(hashtextextended('faena.index ' || %s, 0))",
+            [partition.oid],
+        )
+        if await found.fetchone() == (True,):
+            return
+        await asyncio.sleep(_PAUSE_S)
 
 
 async def _join(pg: Postgres, table: Table, whole: str, part: str) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from faena.errors import ArgumentError
@@ -42,6 +42,11 @@ class Period(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.start} to {self.end}"
+
+
+def utc(at: datetime) -> datetime:
+    """An instant in UTC, without its zone, as bounds are; one without a zone is in UTC already."""
+    return at if at.tzinfo is None else at.astimezone(UTC).replace(tzinfo=None)
 
 
 def period_of(day: date, every: Every) -> Period:

@@ -42,7 +42,8 @@ async def detach_partition(pg: Postgres, declared: Declaration, name: str) -> No
         await _finish_others(pg, table, known, name)
         wanted = next((one for one in known if one.name == name), None)
         if wanted is None:
-            return await _refuse_unknown(pg, table, name)
+            await _refuse_unknown(pg, table, name)
+            return
         if wanted.is_default:
             raise StoreRejected(
                 f"partition {name} of {table} is its default, which can only be detached by hand",

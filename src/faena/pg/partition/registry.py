@@ -12,6 +12,7 @@ from faena.errors import ConfigError, FaenaError, StoreUnavailable, nearest, sho
 from faena.pg.conversion.conversion import Conversion
 from faena.pg.partition.declaration import Columns, declaration
 from faena.pg.partition.interval import Every
+from faena.pg.partition.name import read_name
 from faena.pg.partition.table import PartitionedTable
 from faena.pg.partition.upkeep import Upkeep
 from faena.pg.partition.view import TableView
@@ -115,8 +116,12 @@ class Partitioned:
         """
         known = self.partitioned_tables.get(table)
         if known is not None and every is None:
-            return Conversion(cast("Postgres", self), known.declared)
+            return Conversion(cast("Postgres", self), known.declared.table, known.declared)
         given = declaration(
             table, by=by, every=every, ahead=ahead, tenant=tenant, indexes=indexes
         )
-        return Conversion(cast("Postgres", self), given)
+        return Conversion(cast("Postgres", self), given.table, given)
+
+    def conversion(self, table: str) -> Conversion:
+        """The conversion of a table that was begun, as it was begun."""
+        return Conversion(cast("Postgres", self), read_name(table))

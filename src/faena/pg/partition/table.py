@@ -9,7 +9,7 @@ from faena.pg.partition.catalog import Table, check_key, find_table, partitions_
 from faena.pg.partition.create import create, refuse_default
 from faena.pg.partition.declaration import Declaration
 from faena.pg.partition.index import ensure_index
-from faena.pg.partition.interval import Period, ahead_of, periods
+from faena.pg.partition.interval import Period, ahead_of, periods, utc
 from faena.pg.partition.lock import patiently
 from faena.pg.partition.move import attach_partition, detach_partition, finish_detach
 from faena.pg.partition.view import TableView, server_time, view
@@ -36,7 +36,7 @@ class PartitionedTable:
         """Create the partitions and indexes that are missing; returns the names of the new ones.
 
         The current partition and those ahead are created, from the one of `since` on. `at` is
-        the current time in UTC, by default the server's.
+        the current time, by default the server's.
         """
         table, type_, missing = await self._missing(at, since)
         made: list[str] = []
@@ -57,7 +57,7 @@ class PartitionedTable:
         async with self._pg.transaction("ensure") as connection:
             table = await find_table(connection, self.declared.table)
             type_ = await check_key(connection, table, self.declared.by)
-            today = (at or await server_time(connection)).date()
+            today = (utc(at) if at else await server_time(connection)).date()
             known = await partitions_of(connection, table)
         refuse_default(table, known)
         wanted = ahead_of(today, every, self.declared.ahead)

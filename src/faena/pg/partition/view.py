@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from psycopg import sql
@@ -12,7 +13,7 @@ from psycopg import sql
 from faena.errors import FaenaError, StoreUnavailable
 from faena.pg.partition.catalog import Partition, Table, check_key, find_table, partitions_of
 from faena.pg.partition.declaration import Declaration
-from faena.pg.partition.interval import Every, ahead_of, period_named, period_of, suffix
+from faena.pg.partition.interval import Every, ahead_of, period_named, period_of, suffix, utc
 from faena.pg.partition.name import partition_name
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ async def view(pg: Postgres, declared: Declaration, at: datetime | None = None) 
             table = await find_table(connection, declared.table)
             await check_key(connection, table, declared.by)
             known = await partitions_of(connection, table)
-            now = at or await server_time(connection)
+            now = utc(at) if at else await server_time(connection)
             detached = await _detached(connection, table, declared)
             stray = [await _stray(connection, one) for one in known if one.is_default]
     except StoreUnavailable:
@@ -77,9 +78,8 @@ async def view(pg: Postgres, declared: Declaration, at: datetime | None = None) 
 async def server_time(connection: Connection) -> datetime:
     """In UTC, without a zone, as bounds are."""
     found = await connection.execute("SELECT now() AT TIME ZONE 'UTC'")
-    row = await found.fetchone()
-    assert row is not None
-    return row[0]
+    (now,) = await found.fetchone() or (datetime.now(UTC).replace(tzinfo=None),)
+    return now
 
 
 def _made(
@@ -150,7 +150,7 @@ def _runway(known: list[Partition], now: datetime) -> datetime | None:
         if not begins:
             break
         if one.high is None:
-            return datetime.max
+            return datetime.max  # noqa: DTZ901 - in UTC, as all bounds
         until = one.high
     return until
 
@@ -175,7 +175,7 @@ def _problems(declared: Declaration, known: list[Partition], today: date) -> Ite
 
 
 def _gaps(attached: list[Partition]) -> Iterator[str]:
-    for before, after in zip(attached, attached[1:], strict=False):
+    for before, after in pairwise(attached):
         if before.high is not None and after.low is not None and before.high < after.low:
             yield f"gap: no partition from {before.high.date()} to {after.low.date()}"
 
@@ -183,7 +183,7 @@ def _gaps(attached: list[Partition]) -> Iterator[str]:
 async def _stray(connection: Connection, default: Partition) -> str:
     """Rows that no partition is for."""
     found = await connection.execute(
-        sql.SQL("SELECT count(*) FROM (SELECT FROM {} LIMIT 1000) AS some").format(
+        sql.SQL("SELECT count(*) FROM (SELECT FROM {} LIMIT 1000) AS few").format(
             default.identifier
         )
     )
