@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -263,10 +263,10 @@ async def test_a_default_partition_is_refused_and_its_rows_are_told(
     [
         ("CREATE TABLE jobs (created_at date)", "is a plain table: convert it with `faena pg"),
         ("CREATE TABLE jobs (created_at int) PARTITION BY RANGE (created_at)", "got integer"),
-        ("CREATE TABLE jobs (created_at date) PARTITION BY LIST (created_at)", "list of created_at"),
-        ("CREATE TABLE jobs (created_at date) PARTITION BY HASH (created_at)", "hash of created_at"),
+        ("CREATE TABLE jobs (created_at date) PARTITION BY LIST (created_at)", "list of"),
+        ("CREATE TABLE jobs (created_at date) PARTITION BY HASH (created_at)", "hash of"),
         ("CREATE TABLE jobs (created_at date, b int) PARTITION BY RANGE (b)", "range of b"),
-        ("CREATE TABLE jobs (created_at date, b int) PARTITION BY RANGE (created_at, b)", "and more"),
+        ("CREATE TABLE jobs (created_at date, b int) PARTITION BY RANGE (created_at, b)", "more"),
         ("CREATE TABLE jobs (created_at date) PARTITION BY RANGE ((created_at + 1))", "expression"),
         ("SELECT 1", "table jobs does not exist"),
     ],
@@ -326,7 +326,8 @@ async def test_a_weekly_job_creates_partitions_and_warns(
 ) -> None:
     pg.partitioned("nothing", every="day")
     (view,) = await app.schedules.list()
-    assert (view.name, view.when, view.queue) == ("ensure-partitions", "0 2 * * SUN UTC", "scheduler")
+    assert (view.name, view.queue) == ("ensure-partitions", "scheduler")
+    assert view.when == "0 2 * * SUN UTC"
     await h.drain(through="8d")
     assert (await jobs.view()).problems == ()
     assert "partitions of nothing: table nothing does not exist" in caplog.text
@@ -422,7 +423,8 @@ async def test_rows_of_another_time_are_not_attached(pg: Postgres, jobs: Partiti
     )
     with pytest.raises(StoreRejected, match="must have created_at in 2025-05-01 to 2025-06-01"):
         await jobs.attach("jobs_y2025m05")
-    assert (await jobs.attach("jobs_y2025m05", day=datetime(2025, 4, 3, tzinfo=UTC).date())).start.month == 4
+    period = await jobs.attach("jobs_y2025m05", day=date(2025, 4, 3))
+    assert period.start == date(2025, 4, 1)
 
 
 @pytest.mark.parametrize(

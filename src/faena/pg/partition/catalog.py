@@ -143,7 +143,7 @@ async def check_key(connection: Connection, table: Table, by: str) -> str:
     if row is None:
         raise StoreRejected(
             f"table {table} must be partitioned, but it is a plain table: convert it with "
-            f"`faena pg partitions convert {table}`",
+            f"`faena pg partitions convert {table.name if table.schema == 'public' else table}`",
             op="partition",
         )
     strategy, number, column, type_ = row
