@@ -86,7 +86,8 @@ def _fill(connection: psycopg.Connection[Any], table: str, rows: int) -> None:
         f"INSERT INTO {table} SELECT n, 'org-' || (n * 7919 % {TENANTS}), 'user-' || n % 5000,"
         f" -34.6 + n % 1000 / 5000.0, -58.4 + n % 777 / 5000.0,"
         f" date_trunc('day', now(), 'UTC') - interval '{DAYS} days'"
-        f" + n * (interval '{DAYS} days' / {rows}) FROM generate_series(0, {rows - 1}::bigint) n".encode()
+        f" + n * (interval '{DAYS} days' / {rows})"
+        f" FROM generate_series(0, {rows - 1}::bigint) n".encode()
     )
 
 

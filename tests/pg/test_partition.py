@@ -229,8 +229,10 @@ async def test_a_partition_of_the_same_bounds_counts_whatever_its_name(
     [
         ("CREATE TABLE jobs_y2025m02 (id text)", "public.jobs_y2025m02, which is not attached"),
         (
-            ("CREATE TABLE others (at date) PARTITION BY RANGE (at);CREATE TABLE jobs_y2025m02"
-            " PARTITION OF others FOR VALUES FROM (MINVALUE) TO ('2025-01-01')"),
+            (
+                "CREATE TABLE others (at date) PARTITION BY RANGE (at);CREATE TABLE jobs_y2025m02"
+                " PARTITION OF others FOR VALUES FROM (MINVALUE) TO ('2025-01-01')"
+            ),
             "jobs_y2025m02, which is a partition of others",
         ),
     ],
@@ -271,9 +273,7 @@ async def test_a_default_partition_is_refused_and_its_rows_are_told(
         ("SELECT 1", "table jobs does not exist"),
     ],
 )
-async def test_a_table_of_another_kind_is_refused(
-    pg: Postgres, definition: str, told: str
-) -> None:
+async def test_a_table_of_another_kind_is_refused(pg: Postgres, definition: str, told: str) -> None:
     await run(pg, definition)
     jobs = pg.partitioned("jobs", every="month")
     with pytest.raises((StoreRejected, ConfigError), match=told):

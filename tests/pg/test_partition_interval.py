@@ -84,7 +84,7 @@ def test_long_names_fit_and_stay_apart(first: str, second: str) -> None:
 
 @pytest.mark.parametrize("table", ["", "a.b.c", ".a", "a.", 7, None, "x" * 64, "a\nb", " "])
 def test_a_name_that_no_table_can_have_is_refused(table: Any) -> None:
-    with pytest.raises(ConfigError, match="table must be a name such as jobs or shop.jobs"):
+    with pytest.raises(ConfigError, match=r"table must be a name such as jobs or shop\.jobs"):
         read_name(table)
 
 

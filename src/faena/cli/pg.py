@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def pg() -> None:
     """The PostgreSQL beside the broker: migrations, partitions.
 
-    The app must have one: `pg = Postgres(app)`.
+    The app must have one: `pg = Postgres(app)`. Every command takes --json.
     """
 
 

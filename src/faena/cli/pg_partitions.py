@@ -144,9 +144,7 @@ def convert(
     pg = find_pg(target)
     if every is None:
         pg.partitioned_table(name)
-    conversion = pg.convert(
-        name, by=by or "created_at", every=every, ahead=ahead, tenant=tenant
-    )
+    conversion = pg.convert(name, by=by or "created_at", every=every, ahead=ahead, tenant=tenant)
     _print(output, run(pg, lambda: conversion.run(_tell)))
 
 

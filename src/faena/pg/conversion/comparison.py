@@ -39,9 +39,7 @@ class Comparison:
         self._every = every
         self._type = type_
 
-    async def differences(
-        self, connection: Connection, low: date, high: date
-    ) -> list[Difference]:
+    async def differences(self, connection: Connection, low: date, high: date) -> list[Difference]:
         """The periods between two days in which they differ; none if they are equal."""
         where = sql.SQL("{by} >= {low} AND {by} < {high}").format(
             by=sql.Identifier(self._plain.by),
@@ -53,9 +51,7 @@ class Comparison:
         )
         return await self._compare(connection, group, where, [])
 
-    async def tail_differences(
-        self, connection: Connection, since: datetime
-    ) -> list[Difference]:
+    async def tail_differences(self, connection: Connection, since: datetime) -> list[Difference]:
         """The same for all rows since an instant, and for those beyond the last partition."""
         where = sql.SQL("{} >= {}").format(sql.Identifier(self._plain.by), sql.Placeholder())
         group = sql.SQL("{}::date").format(sql.Literal(since.date()))

@@ -1,10 +1,11 @@
 """The conversion of a plain table into a partitioned one, while programs read and write it.
 
-    preparing   the twin exists, its partitions are being created
-    copying     what is written reaches both; older rows are copied
-    copied      both are equal: `swap` is possible
-    swapped     the twin has the name; what is written reaches both: `revert` is possible
-    finished    what was the plain table is no longer written, or was dropped
+preparing   the twin exists, its partitions are being created
+copying     what is written reaches both; older rows are copied
+copied      both are equal: `swap` is possible
+swapped     the twin has the name; what is written reaches both: `revert` is possible
+finished    what was the plain table is no longer written, or was dropped
+cancelling  the mirror has ended, the twin is being dropped
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ _NEXT: Final = {
     "copied": "swap",
     "swapped": "finish, or revert",
     "finished": "nothing",
+    "cancelling": "cancel it again to end that",
 }
 _RECENT: Final = timedelta(minutes=5)
 _AT_ONCE: Final = 50
@@ -123,8 +125,13 @@ class Conversion:
                 )
             await work(connection, table, record)
 
-        await patiently(self._pg, op, str(self._table), checked)
+        await patiently(self._pg, op, await self._subject(), checked)
         return await self.status()
+
+    async def _subject(self) -> str:
+        """One name for the lock of a table, however it was written."""
+        async with self._pg.transaction("convert") as connection:
+            return str(await find_table(connection, self._table))
 
     # -- the swap ---------------------------------------------------------------------------------
 
@@ -203,12 +210,12 @@ class Conversion:
 
     async def cancel(self) -> None:
         """Give up before the swap: the mirror ends, and the twin, a copy, is dropped."""
-        steps = ("preparing", "copying", "copied")
+        steps = ("preparing", "copying", "copied", "cancelling")
 
         async def silence(connection: Connection, table: Table, record: Record) -> None:
             structure = await read_structure(connection, table, record.by)
             await Mirror(structure, table.name).take_down(connection, table.identifier)
-            await change_record(connection, record.table, step="preparing", low=None, high=None)
+            await change_record(connection, record.table, step="cancelling")
 
         async def drop(connection: Connection) -> None:
             table, record = await self._find(connection)
@@ -223,7 +230,7 @@ class Conversion:
 
         await self._in_step("cancel", steps, silence)
         while await self._is_begun():
-            await patiently(self._pg, "cancel", str(self._table), drop)
+            await patiently(self._pg, "cancel", await self._subject(), drop)
 
     async def _is_begun(self) -> bool:
         async with self._pg.transaction("cancel") as connection:

@@ -23,6 +23,7 @@ from faena.pg.conversion.record import (
     add_record,
     change_record,
     known_record,
+    open_record,
     read_record,
 )
 from faena.pg.conversion.structure import Structure, read_structure, twin_of
@@ -103,9 +104,11 @@ class Copying:
                 await add_record(connection, table, declared.by, declared.every)
                 record = await known_record(connection, str(table))
             _refuse_other(record, declared)
-            return table, record
+            return table, await open_record(connection, str(table))
 
-        table, record = await patiently(self._pg, "convert", str(declared.table), work)
+        async with self._pg.transaction("convert") as connection:
+            name = str(await find_table(connection, declared.table))
+        table, record = await patiently(self._pg, "convert", name, work)
         self._tell("twin", record)
         return table, record
 
@@ -155,9 +158,7 @@ class Copying:
 
     async def _create(self, plain: Structure, period: Period, type_: str) -> None:
         async def work(connection: Connection) -> str | None:
-            twin = await find_table(
-                connection, Name(plain.table.schema, twin_of(plain.table.name))
-            )
+            twin = await find_table(connection, Name(plain.table.schema, twin_of(plain.table.name)))
             return await create(
                 connection,
                 twin,
@@ -177,7 +178,7 @@ class Copying:
         async def work(connection: Connection) -> None:
             source = plain.table.identifier
             await mirror.begin_forward(connection, twin, source, low, high, type_)
-            record = await known_record(connection, str(plain.table))
+            record = await open_record(connection, str(plain.table))
             if record.step == "preparing":
                 await mirror.quiet_backward(connection)
                 await mirror.hang(connection, twin, mirror.backward)
@@ -209,7 +210,7 @@ class Copying:
 
         async def work(connection: Connection) -> Copied:
             await connection.execute("SET LOCAL row_security TO off")
-            record = await known_record(connection, name)
+            record = await open_record(connection, name)
             copied = await copier.copy(connection, record.last_key, size)
             await change_record(
                 connection,
@@ -244,11 +245,13 @@ class Copying:
         if await self.stray(plain, record, type_) is not None:
             return False
         await self.verify(plain, *record.reach, type_)
-        async with self._pg.transaction("convert") as connection:
-            ranges = [one.start for one in self._periods(record)]
-            await change_record(
-                connection, str(plain.table), step="copied", verified=ranges, verified_at=began
-            )
+        ranges, name = [one.start for one in self._periods(record)], str(plain.table)
+
+        async def work(connection: Connection) -> None:
+            await open_record(connection, name)
+            await change_record(connection, name, step="copied", verified=ranges, verified_at=began)
+
+        await patiently(self._pg, "convert", name, work)
         _, record = await self._look(plain.table)
         self._tell("verified", record)
         return True
@@ -294,7 +297,6 @@ class Copying:
             op="convert",
         )
 
-
     async def _repair(self, plain: Structure, copier: Copier, start: date, type_: str) -> None:
         end = period_of(start, self._declared.every).end
 
@@ -325,5 +327,3 @@ def _refuse_other(record: Record, declared: Declaration) -> None:
             f"continue it so, or cancel it, got {declared.every} of {declared.by}",
             op="convert",
         )
-    if record.step in {"swapped", "finished"}:
-        raise StoreRejected(f"table {record.table} is converted already", op="convert")

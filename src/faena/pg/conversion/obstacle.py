@@ -30,8 +30,10 @@ _FOUND: Final[tuple[tuple[str, LiteralString], ...]] = (
     ),
     (
         "no foreign key may point to it, got {}: its key will be longer",
-        ("SELECT conname || ' of ' || conrelid::regclass FROM pg_constraint"
-        " WHERE contype = 'f' AND confrelid = %(oid)s"),
+        (
+            "SELECT conname || ' of ' || conrelid::regclass FROM pg_constraint"
+            " WHERE contype = 'f' AND confrelid = %(oid)s"
+        ),
     ),
     (
         "exclusion constraints cannot be kept, got {}",
@@ -39,22 +41,28 @@ _FOUND: Final[tuple[tuple[str, LiteralString], ...]] = (
     ),
     (
         "unique indexes must contain {by} to be kept, got {}: drop them, or add it",
-        ("SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid"
-        " WHERE i.indrelid = %(oid)s AND i.indisunique AND NOT i.indisprimary"
-        " AND NOT i.indisexclusion AND NOT EXISTS (SELECT FROM pg_attribute a"
-        " WHERE a.attrelid = %(oid)s AND a.attname = %(by)s"
-        " AND a.attnum = ANY (i.indkey[0:i.indnkeyatts - 1]))"),
+        (
+            "SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid"
+            " WHERE i.indrelid = %(oid)s AND i.indisunique AND NOT i.indisprimary"
+            " AND NOT i.indisexclusion AND NOT EXISTS (SELECT FROM pg_attribute a"
+            " WHERE a.attrelid = %(oid)s AND a.attname = %(by)s"
+            " AND a.attnum = ANY (i.indkey[0:i.indnkeyatts - 1]))"
+        ),
     ),
     (
         "keys must be neither deferrable nor have columns besides, got {}",
-        ("SELECT con.conname FROM pg_constraint con JOIN pg_index i ON i.indexrelid = con.conindid"
-        " WHERE con.conrelid = %(oid)s AND con.contype IN ('p', 'u')"
-        " AND (con.condeferrable OR (con.contype = 'p' AND i.indnatts > i.indnkeyatts))"),
+        (
+            "SELECT con.conname FROM pg_constraint con JOIN pg_index i ON i.indexrelid = con.conindid"
+            " WHERE con.conrelid = %(oid)s AND con.contype IN ('p', 'u')"
+            " AND (con.condeferrable OR (con.contype = 'p' AND i.indnatts > i.indnkeyatts))"
+        ),
     ),
     (
         "indexes must be valid, got {}",
-        ("SELECT indexrelid::regclass::text FROM pg_index WHERE indrelid = %(oid)s"
-        " AND NOT indisvalid"),
+        (
+            "SELECT indexrelid::regclass::text FROM pg_index WHERE indrelid = %(oid)s"
+            " AND NOT indisvalid"
+        ),
     ),
     (
         "constraints must be validated, got {}: run ALTER TABLE … VALIDATE CONSTRAINT",
@@ -62,15 +70,17 @@ _FOUND: Final[tuple[tuple[str, LiteralString], ...]] = (
     ),
     (
         "nothing may depend on it, got {}: drop that, and create it again after the swap",
-        ("SELECT DISTINCT pg_describe_object(d.classid, d.objid, 0) FROM pg_depend d"
-        " LEFT JOIN pg_rewrite r ON d.classid = 'pg_rewrite'::regclass AND r.oid = d.objid"
-        " LEFT JOIN pg_policy p ON d.classid = 'pg_policy'::regclass AND p.oid = d.objid"
-        " WHERE ((d.refclassid = 'pg_class'::regclass AND d.refobjid = %(oid)s)"
-        "   OR (d.refclassid = 'pg_type'::regclass AND d.refobjid IN"
-        "       (SELECT oid FROM pg_type WHERE typrelid = %(oid)s)))"
-        " AND (r.ev_class <> %(oid)s OR p.polrelid <> %(oid)s"
-        "   OR d.classid = 'pg_proc'::regclass"
-        "   OR (d.refclassid = 'pg_type'::regclass AND d.classid = 'pg_class'::regclass))"),
+        (
+            "SELECT DISTINCT pg_describe_object(d.classid, d.objid, 0) FROM pg_depend d"
+            " LEFT JOIN pg_rewrite r ON d.classid = 'pg_rewrite'::regclass AND r.oid = d.objid"
+            " LEFT JOIN pg_policy p ON d.classid = 'pg_policy'::regclass AND p.oid = d.objid"
+            " WHERE ((d.refclassid = 'pg_class'::regclass AND d.refobjid = %(oid)s)"
+            "   OR (d.refclassid = 'pg_type'::regclass AND d.refobjid IN"
+            "       (SELECT oid FROM pg_type WHERE typrelid = %(oid)s)))"
+            " AND (r.ev_class <> %(oid)s OR p.polrelid <> %(oid)s"
+            "   OR d.classid = 'pg_proc'::regclass"
+            "   OR (d.refclassid = 'pg_type'::regclass AND d.classid = 'pg_class'::regclass))"
+        ),
     ),
     (
         "it must have no rules, got {}",
@@ -78,13 +88,17 @@ _FOUND: Final[tuple[tuple[str, LiteralString], ...]] = (
     ),
     (
         "it must be in no publication, got {}",
-        ("SELECT p.pubname FROM pg_publication_rel r JOIN pg_publication p ON p.oid = r.prpubid"
-        " WHERE r.prrelid = %(oid)s"),
+        (
+            "SELECT p.pubname FROM pg_publication_rel r JOIN pg_publication p ON p.oid = r.prpubid"
+            " WHERE r.prrelid = %(oid)s"
+        ),
     ),
     (
         "triggers for each row must have no transition tables, got {}",
-        ("SELECT tgname FROM pg_trigger WHERE tgrelid = %(oid)s AND NOT tgisinternal"
-        " AND tgtype & 1 = 1 AND (tgoldtable IS NOT NULL OR tgnewtable IS NOT NULL)"),
+        (
+            "SELECT tgname FROM pg_trigger WHERE tgrelid = %(oid)s AND NOT tgisinternal"
+            " AND tgtype & 1 = 1 AND (tgoldtable IS NOT NULL OR tgnewtable IS NOT NULL)"
+        ),
     ),
     (
         "its replica identity must be the primary key, got {}",

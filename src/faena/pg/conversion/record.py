@@ -13,7 +13,7 @@ from faena.pg.partition.catalog import Table
 if TYPE_CHECKING:
     from faena.pg.postgres import Connection
 
-Step: TypeAlias = Literal["preparing", "copying", "copied", "swapped", "finished"]
+Step: TypeAlias = Literal["preparing", "copying", "copied", "swapped", "finished", "cancelling"]
 
 _READ: Final = """
     SELECT table_name, step, by_column, every, low, high, last_key, copied, total, verified,
@@ -68,6 +68,20 @@ async def known_record(connection: Connection, table: str) -> Record:
     found = await read_record(connection, table)
     if found is None:
         raise StoreRejected(f"no conversion of {table} was begun, or it is over", op="convert")
+    return found
+
+
+async def open_record(connection: Connection, table: str) -> Record:
+    """The conversion of a table, which is before its swap.
+
+    Read in the transaction that changes it: another process may have swapped or cancelled it after
+    this one has begun its part.
+    """
+    found = await known_record(connection, table)
+    if found.step in {"swapped", "finished"}:
+        raise StoreRejected(f"table {table} is converted already", op="convert")
+    if found.step == "cancelling":
+        raise StoreRejected(f"the conversion of {table} is being cancelled", op="convert")
     return found
 
 

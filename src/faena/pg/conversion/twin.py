@@ -97,15 +97,11 @@ class Twin:
             tail = f" USING btree ({listed(columns).as_string(self._connection)})"
             unquoted = f" USING btree ({', '.join(columns)})"
             if not definitions & {tail, unquoted}:
-                name = sql.Identifier(
-                    fit(f"{self._plain.table.name}_{'_'.join(columns)}", "_idx")
-                )
+                name = sql.Identifier(fit(f"{self._plain.table.name}_{'_'.join(columns)}", "_idx"))
                 await self._run("CREATE INDEX {} ON {} ({})", name, self._name, listed(columns))
 
     async def _foreign_keys(self) -> None:
-        for name, definition in await rows(
-            self._connection, _FOREIGN_KEYS, self._plain.table.oid
-        ):
+        for name, definition in await rows(self._connection, _FOREIGN_KEYS, self._plain.table.oid):
             await self._run(
                 "ALTER TABLE {} ADD CONSTRAINT {} {}",
                 self._name,

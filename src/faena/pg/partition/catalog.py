@@ -150,7 +150,7 @@ async def check_key(connection: Connection, table: Table, by: str) -> str:
     if strategy != "r" or number != 1 or column != by:
         raise StoreRejected(
             f"table {table} must be partitioned by range of {by} alone, got "
-            f"{ {'r': 'range', 'l': 'list', 'h': 'hash'}.get(strategy, strategy)} of "
+            f"{ {'r': 'range', 'l': 'list', 'h': 'hash'}.get(strategy, strategy) } of "
             f"{column or 'an expression'}{' and more' if number > 1 else ''}",
             op="partition",
         )

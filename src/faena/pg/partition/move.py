@@ -128,9 +128,7 @@ async def attach_partition(
             sql.SQL(
                 "ALTER TABLE {0} DROP CONSTRAINT IF EXISTS {1}, ADD CONSTRAINT {1} CHECK {2} "
                 "NOT VALID"
-            ).format(
-                table.beside(name), sql.Identifier(CHECK), within(declared.by, period, type_)
-            )
+            ).format(table.beside(name), sql.Identifier(CHECK), within(declared.by, period, type_))
         )
         return True
 

@@ -117,9 +117,7 @@ class Partitioned:
         known = self.partitioned_tables.get(table)
         if known is not None and every is None:
             return Conversion(cast("Postgres", self), known.declared.table, known.declared)
-        given = declaration(
-            table, by=by, every=every, ahead=ahead, tenant=tenant, indexes=indexes
-        )
+        given = declaration(table, by=by, every=every, ahead=ahead, tenant=tenant, indexes=indexes)
         return Conversion(cast("Postgres", self), given.table, given)
 
     def conversion(self, table: str) -> Conversion:

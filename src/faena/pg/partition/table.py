@@ -30,9 +30,7 @@ class PartitionedTable:
         """As it was declared."""
         return str(self.declared.table)
 
-    async def ensure(
-        self, *, at: datetime | None = None, since: date | None = None
-    ) -> list[str]:
+    async def ensure(self, *, at: datetime | None = None, since: date | None = None) -> list[str]:
         """Create the partitions and indexes that are missing; returns the names of the new ones.
 
         The current partition and those ahead are created, from the one of `since` on. `at` is

@@ -120,9 +120,7 @@ async def _detached(
     """Tables beside it with the name of one of its partitions."""
     sample = partition_name(table.name, period_of(date(2000, 1, 1), declared.every), declared.every)
     stem = sample.removesuffix(suffix(period_of(date(2000, 1, 1), declared.every), declared.every))
-    rows = await (
-        await connection.execute(_DETACHED, [table.schema, f"{stem}_"])
-    ).fetchall()
+    rows = await (await connection.execute(_DETACHED, [table.schema, f"{stem}_"])).fetchall()
     found: list[PartitionView] = []
     for name, estimate, size in rows:
         period = period_named(name, declared.every)

@@ -2,7 +2,7 @@
 CREATE TABLE faena.conversions (
     table_name text PRIMARY KEY,
     step text NOT NULL
-        CHECK (step IN ('preparing', 'copying', 'copied', 'swapped', 'finished')),
+        CHECK (step IN ('preparing', 'copying', 'copied', 'swapped', 'finished', 'cancelling')),
     by_column text NOT NULL,
     every text NOT NULL,
     low date,
