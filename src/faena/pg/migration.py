@@ -14,7 +14,7 @@ import importlib.resources
 from collections.abc import Callable, Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from faena.errors import ConfigError, StoreRejected
+from faena.errors import ConfigError, StoreRejected, shown
 from faena.pg.postgres import Connection, Postgres
 
 Step: TypeAlias = Literal["pre", "post"]
@@ -68,7 +68,7 @@ async def migrate(
 ) -> list[Migration]:
     """Apply what is missing: all of it, or one kind of step; returns what was applied."""
     if step not in {None, "pre", "post"}:
-        raise ConfigError(f"step must be pre or post, got {step!r}", field="step", value=step)
+        raise ConfigError(f"step must be pre or post, got {shown(step)}", field="step", value=step)
     done: list[Migration] = []
     for one in migrations():
         if step in {None, one.step} and await _apply(pg, one):
