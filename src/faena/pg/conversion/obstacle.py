@@ -53,7 +53,8 @@ _FOUND: Final[tuple[tuple[str, LiteralString], ...]] = (
         "keys must be neither deferrable nor have columns besides, got {}",
         (
             "SELECT con.conname FROM pg_constraint con"
-            " JOIN pg_index i ON i.indexrelid = con.conindid WHERE con.conrelid = %(oid)s AND con.contype IN ('p', 'u')"
+            " JOIN pg_index i ON i.indexrelid = con.conindid"
+            " WHERE con.conrelid = %(oid)s AND con.contype IN ('p', 'u')"
             " AND (con.condeferrable OR (con.contype = 'p' AND i.indnatts > i.indnkeyatts))"
         ),
     ),
