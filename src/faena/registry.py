@@ -42,6 +42,8 @@ class Registry(ConnectedApp):
         self.name = name
         self.queues: dict[str, Queue] = _Queues(name)
         self.pools: dict[str, Pool] = {}
+        self.attachments: dict[type[Any], Any] = {}
+        """What extends this app, by its class, so that commands find it: its `Postgres`."""
 
     def queue(self, name: str, **options: Unpack[QueueFields]) -> Queue:
         """Declare a queue; `QueueOptions` documents the options."""

@@ -8,7 +8,18 @@ Only this package speaks PostgreSQL. It uses the app through its public API; job
 PostgreSQL run whether it answers or not.
 """
 
+from faena.pg.conversion.conversion import Conversion
 from faena.pg.outbox import OutboxView
+from faena.pg.partition.table import PartitionedTable
+from faena.pg.partition.view import PartitionView, TableView
 from faena.pg.postgres import Connection, Postgres
 
-__all__ = ["Connection", "OutboxView", "Postgres"]
+__all__ = [
+    "Connection",
+    "Conversion",
+    "OutboxView",
+    "PartitionView",
+    "PartitionedTable",
+    "Postgres",
+    "TableView",
+]

@@ -26,6 +26,7 @@ from faena.pg.effect import effect
 from faena.pg.embedded import EmbeddedPostgres
 from faena.pg.failure import translated
 from faena.pg.outbox import Outbox
+from faena.pg.partition.registry import Partitioned
 from faena.pg.service import serve
 from faena.values.duration import Duration, to_s
 from faena.values.numbers import check_whole
@@ -41,7 +42,7 @@ _CONNECT_S: Final = 10
 _APPLICATION: Final = "faena"
 
 
-class Postgres:
+class Postgres(Partitioned):
     """One PostgreSQL database, used by an app."""
 
     def __init__(
@@ -60,7 +61,8 @@ class Postgres:
         directory. `pool` is the most connections of this process. `patience` is how long a call
         waits for one of them. With `relay`, workers of the app send what is in the outbox.
         """
-        self.app = app
+        super().__init__(app)
+        app.attachments[Postgres] = self
         self._url, self._direct_url = _checked("url", url), _checked("direct_url", direct_url)
         self._most = check_whole("pool", pool, least=1, most=1000)
         self._patience_s = to_s("patience", patience)
@@ -69,6 +71,18 @@ class Postgres:
         self._pools: dict[asyncio.AbstractEventLoop, AsyncConnectionPool[Connection]] = {}
         if relay:
             app.add_service(lambda: serve(self))
+
+    @classmethod
+    def of(cls, app: Faena) -> Self:
+        """The one that was made last for this app."""
+        found = app.attachments.get(Postgres)
+        if isinstance(found, cls):
+            return found
+        raise ConfigError(
+            f"app {app.name} must have a PostgreSQL: write `pg = Postgres(app)` beside it, with "
+            f"`from faena.pg import Postgres`",
+            field="pg",
+        )
 
     # -- where it is ------------------------------------------------------------------------------
 

@@ -1,0 +1,37 @@
+"""Finds the app's PostgreSQL and connects to it for one command; the broker is not needed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from faena.cli.app_lookup import find_app
+from faena.errors import ConfigError
+
+if TYPE_CHECKING:
+    from faena.pg import Postgres
+
+T = TypeVar("T")
+
+
+def find_pg(target: str) -> Postgres:
+    """The PostgreSQL of the app that MODULE:APP names."""
+    app = find_app(target)
+    try:
+        from faena.pg import Postgres  # noqa: PLC0415 - needs psycopg
+    except ImportError:
+        raise ConfigError(
+            "PostgreSQL needs more packages: pip install 'faena[pg]'", field="pg"
+        ) from None
+    return Postgres.of(app)
+
+
+def run(pg: Postgres, work: Callable[[], Awaitable[T]]) -> T:
+    """Do the work, then disconnect."""
+
+    async def session() -> T:
+        async with pg:
+            return await work()
+
+    return asyncio.run(session())
