@@ -139,3 +139,14 @@ def test_a_table_that_is_not_declared_is_converted_with_options(url: str, cli: C
     assert cli("partitions", "cancel", "visits", "--yes")[1]["cancelled"] is True
     code, _, err = cli("partitions", "status", "visits", as_json=False)
     assert (code != 0, "no conversion of public.visits was begun" in err) == (True, True)
+
+
+def test_the_outbox_is_shown(url: str, cli: Cli) -> None:
+    code, told, _ = cli("publish")
+    assert (code, told["published"]) == (0, 1)  # the weekly task of partitions
+    execute(url, "SELECT faena.enqueue('scheduler', 'ensure_partitions')")
+    code, told, _ = cli("outbox")
+    assert (code, told["pending"], told["sent"], told["refused"]) == (0, 1, 0, 0)
+    assert told["queues"] == {"scheduler": 1}
+    _, text, _ = cli("outbox", as_json=False)
+    assert "scheduler 1" in text

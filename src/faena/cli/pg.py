@@ -8,6 +8,7 @@ import click
 from rich.console import Console
 
 from faena.cli.argument import Commands, common, example, split, words
+from faena.cli.json_output import document
 from faena.cli.output import Output, facts
 from faena.cli.pg_partitions import partitions
 from faena.cli.pg_session import find_pg, run
@@ -21,11 +22,12 @@ if TYPE_CHECKING:
     epilog=example(
         "faena pg migrate shop.tasks:app --step pre",
         "faena pg status",
+        "faena pg outbox",
         "faena pg partitions",
     ),
 )
 def pg() -> None:
-    """The PostgreSQL beside the broker: migrations, partitions.
+    """The PostgreSQL beside the broker: migrations, outbox, partitions.
 
     The app must have one: `pg = Postgres(app)`. Every command takes --json.
     """
@@ -96,3 +98,40 @@ def status(output: Output, words: tuple[str, ...]) -> None:
         console.print(facts([*rows, ("pending", pending)]))
 
     output.show(told, draw)
+
+
+@pg.command(epilog=example("faena pg outbox shop.tasks:app"))
+@words("[MODULE:APP]")
+@common
+@click.pass_obj
+def outbox(output: Output, words: tuple[str, ...]) -> None:
+    """Show how many jobs are in the outbox, and how old the oldest is."""
+    target, _ = split(words)
+    found = find_pg(target)
+    view = run(found, found.outbox.view)
+
+    def draw(console: Console) -> None:
+        queues = ", ".join(f"{queue} {number}" for queue, number in sorted(view.queues.items()))
+        age = None if view.oldest_s is None else f"{view.oldest_s:.1f} s"
+        rows: list[tuple[str, object]] = [
+            ("pending", view.pending),
+            ("by queue", queues or None),
+            ("oldest", age),
+            ("sent, not settled", view.sent),
+            ("refused", view.refused),
+        ]
+        console.print(facts(rows))
+
+    output.show(document(view), draw)
+
+
+@pg.command(epilog=example("faena pg publish shop.tasks:app"))
+@words("[MODULE:APP]")
+@common
+@click.pass_obj
+def publish(output: Output, words: tuple[str, ...]) -> None:
+    """Tell the database what the tasks of the app take, as workers do when they start."""
+    target, _ = split(words)
+    found = find_pg(target)
+    number = run(found, found.outbox.publish)
+    output.say({"published": number}, f"published {number} tasks")
