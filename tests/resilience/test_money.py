@@ -442,3 +442,46 @@ def test_a_frugal_priority_needs_prices(shop: Faena) -> None:
 
         @shop.queue("messages").task(upstreams=[afip], frugal_priority="low")
         async def send(_number: int) -> None: ...
+
+
+# -- rounding --------------------------------------------------------------------------------------
+
+
+def test_a_call_is_rounded_up_once() -> None:
+    prices = PriceList([Price("a", "0.31 USD", per=1_000_000), Price("b", "0.31 USD", per=10**6)])
+    assert prices.cost({"a": 1}) == prices.cost({"a": 1, "b": 1}) == prices.cost({"a": 3}) == 1
+    assert prices.cost({"a": 2, "b": 2}) == 2
+
+
+async def test_what_is_said_bit_by_bit_costs_no_more_than_at_once(
+    shop: Faena, working: Working
+) -> None:
+    prices = [Price("token", "0.15 USD", per=1_000_000)]
+    ai = shop.upstream(
+        "ai", prices=prices, estimate={"token": 1000}, budgets=[Budget("0.0003 USD")]
+    )
+
+    @shop.queue("answers").task(upstreams=[ai])
+    async def answer(_question: str) -> None:
+        for _ in range(1000):
+            ai.spend(token=1)
+
+    receipt = await answer.enqueue("why?")
+    async with working(shop):
+        await receipt.handle.result(timeout="60s")
+    async with ai.call() as call:
+        for _ in range(1000):
+            call.spend(token=1)
+    assert await _spent(shop, "s/ai") == 300
+
+
+def test_calls_that_reserve_nothing_are_refused_where_a_hard_budget_must_stop_them(
+    shop: Faena,
+) -> None:
+    free = {"prices": [Price("token", "1 USD")], "estimate": {"token": 0}}
+    with pytest.raises(ConfigError, match="estimate must cost something"):
+        shop.upstream("ai", **free, budgets=[Budget("1 USD")])
+    shop.upstream("told", **free, budgets=[Budget("1 USD", hard=False)])
+    paid = shop.upstream("paid", prices=[Price("call", "1 USD")], budgets=[Budget("1 USD")])
+    with pytest.raises(ConfigError, match="estimate must cost something"):
+        paid.call(estimate={"call": 0})

@@ -9,7 +9,7 @@ from typing import Self
 
 from faena.errors import ConfigError
 from faena.resilience.permits import CURRENT, Permit, mark
-from faena.resilience.upstream_options import check_spent
+from faena.resilience.upstream_options import added, check_spent
 
 
 class UpstreamCall:
@@ -20,9 +20,9 @@ class UpstreamCall:
         permit: Callable[[], Awaitable[Permit]],
         permit_in_thread: Callable[[], Permit],
         timeout_s: float,
-        cost: Callable[[Mapping[str, int], int], int],
+        cost: Callable[[Mapping[str, int]], int],
     ) -> None:
-        """`cost` is what so much of each item costs, added to what was said before."""
+        """`cost` is what a call costs that uses so much of each item."""
         self._ask, self._ask_in_thread = permit, permit_in_thread
         self._cost = cost
         self._timeout_s = timeout_s
@@ -37,7 +37,9 @@ class UpstreamCall:
     def spend(self, used: Mapping[str, int] | None = None, /, **more: int) -> None:
         """Say what the call has used, as `spend(tokens=812)` or `spend({"gpt-4.input": 812})`; if
         nothing is said, the estimate counts."""
-        self._permit.spent = self._cost(check_spent(used, more), self._permit.spent or 0)
+        permit = self._permit
+        all_used = added(permit.used, check_spent(used, more))
+        permit.spent, permit.used = self._cost(all_used), all_used
 
     @property
     def _permit(self) -> Permit:

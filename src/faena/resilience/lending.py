@@ -96,6 +96,7 @@ class Borrower:
         self.permits: Permits | None = self._lent
         self.probe, self.tenant, self.task_name = loan.probe, loan.tenant, loan.task
         self.called: set[str] | None = None
+        self.used: dict[str, dict[str, int]] | None = None
         self.spent: dict[str, int] | None = None
         self.started = time.monotonic()
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from fractions import Fraction
 from itertools import pairwise
 from typing import Any, Final, Literal
 
@@ -118,9 +120,9 @@ class Price:
         """The day after the last."""
         return self.until if isinstance(self.until, date) else date.max
 
-    def cost(self, quantity: int) -> int:
-        """Of so many units, in millionths, rounded up."""
-        return -(-quantity * self.money.micro // self.per)
+    def cost(self, quantity: int) -> Fraction:
+        """Of so many units, in millionths, exactly."""
+        return Fraction(quantity * self.money.micro, self.per)
 
 
 class PriceList:
@@ -151,18 +153,16 @@ class PriceList:
         used: Mapping[str, int],
         day: date | None = None,
         *,
-        before: int = 0,
         upstream: str = "",
     ) -> int:
-        """What so much of each item costs on a day, by default today, in millionths.
+        """What a call costs that uses so much of each item on a day, by default today, in
+        millionths: rounded up once, so a call that keeps to its estimate costs no more than it.
 
-        `before` is what the same call has cost already. With `upstream`, the log is told of items
-        that have no price on that day.
+        With `upstream`, the log is told of items that have no price on that day.
         """
         day = day or today()
-        micro = before
-        for item, number in used.items():
-            micro += self._price(item, day, upstream).cost(number)
+        exact = (self._price(item, day, upstream).cost(number) for item, number in used.items())
+        micro = math.ceil(sum(exact, Fraction()))
         if micro > _MOST:
             raise ConfigError(
                 f"a call must cost at most {Money(_MOST, self.currency)}, got {shown(dict(used))}",

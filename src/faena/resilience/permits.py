@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Mapping
 from contextvars import ContextVar
 from functools import partial
 from typing import Any, Final, Protocol
@@ -28,6 +29,8 @@ class Holder(Protocol):
     """The name of its permit, if it is a probe."""
     called: set[str] | None
     """The upstreams it has called itself; None while it has called none."""
+    used: dict[str, dict[str, int]] | None
+    """What its handler says that it has used, by upstream and item; None: nothing was said."""
     spent: dict[str, int] | None
     """What its handler says that it has cost, by upstream; None while it has said nothing."""
     started: float
@@ -59,7 +62,7 @@ CURRENT: ContextVar[Holder | None] = ContextVar("faena_permits", default=None)
 class Permit:
     """One permitted call."""
 
-    __slots__ = ("_at", "_is_alone", "_is_over", "_permits", "_probe", "_started", "spent")
+    __slots__ = ("_at", "_is_alone", "_is_over", "_permits", "_probe", "_started", "spent", "used")
 
     def __init__(
         self,
@@ -75,6 +78,8 @@ class Permit:
         self._at = permits.group.names.index(service.name)
         self._started = time.monotonic() if started is None else started
         self._is_over = False
+        self.used: Mapping[str, int] = {}
+        """What it has used, by item, as far as that was said."""
         self.spent: int | None = None
         """What it has cost, if that was said."""
 

@@ -37,7 +37,7 @@ from faena.resilience.permits import (
     permit_of,
 )
 from faena.resilience.sorting import Sorted, sort_error
-from faena.resilience.upstream_options import UpstreamOptions, check_spent, check_used
+from faena.resilience.upstream_options import UpstreamOptions, added, check_spent, check_used
 from faena.values.duration import Duration
 from faena.values.names import check_label
 
@@ -108,14 +108,16 @@ class Upstream:
                 f"spend must be used in a job whose task names {self.name}, or as call.spend() in "
                 f"`async with {self.name}.call() as call:`"
             )
-        spent = held.spent = held.spent or {}
-        spent[self.name] = self._cost(check_spent(used, more), spent.get(self.name, 0))
+        all_used = added((held.used or {}).get(self.name, {}), check_spent(used, more))
+        cost = self._cost(all_used)
+        held.used = {**(held.used or {}), self.name: all_used}
+        held.spent = {**(held.spent or {}), self.name: cost}
 
-    def _cost(self, used: Mapping[str, int], before: int = 0) -> int:
+    def _cost(self, used: Mapping[str, int]) -> int:
         prices = self.options.price_list
         if prices is None:
             raise ConfigError(f"upstream {self.name} must have prices, got none", field="prices")
-        return prices.cost(check_used("used", used), before=before, upstream=self.name)
+        return prices.cost(check_used("used", used), upstream=self.name)
 
     def call(
         self, *, tenant: str | None = None, estimate: Mapping[str, int] | None = None
@@ -129,6 +131,8 @@ class Upstream:
         """
         whose = None if tenant is None else check_label("tenant", tenant)
         micro = None if estimate is None else self._cost(estimate)
+        if estimate is not None and micro == 0:
+            self.options.refuse_free(estimate)
         return UpstreamCall(
             lambda: self._permit(whose, micro),
             lambda: self._permit_in_thread(whose, micro),

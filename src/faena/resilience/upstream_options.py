@@ -93,6 +93,8 @@ class UpstreamOptions:
         micro = min(prices.cost(self.estimate, day) for day in prices.changes())
         budgets = check_budgets(self.budgets, prices.currency, may_be_tenants=True)
         derive(self, "budgets", budgets)
+        if micro == 0:
+            self.refuse_free(self.estimate)
         for one in budgets:
             if one.hard and one.money.micro < micro:
                 raise ConfigError(
@@ -101,6 +103,16 @@ class UpstreamOptions:
                     field="budgets",
                     value=self.budgets,
                 )
+
+    def refuse_free(self, estimate: Mapping[str, int]) -> None:
+        """Refuse calls that reserve nothing: no hard budget would ever stop them."""
+        if any(one.hard for one in self.budgets):
+            raise ConfigError(
+                f"estimate must cost something where there is a hard budget, got "
+                f"{shown(dict(estimate))}: say what a call uses at most",
+                field="estimate",
+                value=estimate,
+            )
 
     def doubts(self) -> list[str]:
         """What is allowed, and will stop calls or count wrong amounts on some day from now on."""
@@ -174,7 +186,12 @@ def check_used(what: str, used: Any) -> dict[str, int]:
 
 def check_spent(used: Any, more: Mapping[str, int]) -> dict[str, int]:
     """What `spend` was given: a mapping, names, or both."""
-    return {**check_used("used", {} if used is None else used), **more}
+    return {**check_used("used", {} if used is None else used), **check_used("used", more)}
+
+
+def added(used: Mapping[str, int], more: Mapping[str, int]) -> dict[str, int]:
+    """What was used before, and what is used besides."""
+    return {item: used.get(item, 0) + more.get(item, 0) for item in (*used, *more)}
 
 
 def _price_list(given: Any) -> PriceList | None:

@@ -56,6 +56,7 @@ class Attempt:
         "task",
         "timeout_s",
         "timer",
+        "used",
     )
 
     def __init__(
@@ -78,6 +79,8 @@ class Attempt:
         self.probe = ""  # the name of its permit, if its call is a probe
         self.called: set[str] | None = None
         """The upstreams that its handler has called itself; None while it has called none."""
+        self.used: dict[str, dict[str, int]] | None = None
+        """What its handler says that calls have used, by upstream and item, if it does."""
         self.spent: dict[str, int] | None = None
         """What its handler says that calls have cost, by upstream, if it does."""
         self.fresh_until = math.inf
