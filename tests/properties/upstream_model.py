@@ -42,8 +42,8 @@ class Scope:
     since: int = 0
     permitted: int = 0
     silent_until: int = 0
-    in_a_row: int = 0
-    """Failed calls since the last report of one that went well."""
+    latest: list[list[int]] = field(default_factory=list)
+    """Calls and failed ones, in sums of a tenth of the volume, oldest first."""
 
 
 class Model:
@@ -103,7 +103,7 @@ class Model:
 
     def _become(self, scope: Scope, state: str) -> None:
         scope.state, scope.ended, scope.probes, scope.passed = state, [], {}, 0
-        scope.in_a_row = 0
+        scope.latest = []
         name, _, tenant = scope.name.partition("/@")
         self.turned.append(Turned(name, tenant, state))
 
@@ -147,10 +147,27 @@ class Model:
         volume = min(breaker.probes, breaker.volume) if is_recovering else breaker.volume
         is_bad = failed > 0 and failed >= breaker.errors * calls
         is_slow = breaker.slow is not None and slow >= breaker.slow * calls
-        before = scope.in_a_row if calls > report.calls else 0
-        scope.in_a_row = before + report.failed if report.failed == report.calls else 0
-        if scope.in_a_row >= volume or (calls >= volume and (is_bad or is_slow)):
+        is_out = self._is_outage(scope, report, volume, calls, max(0.9, breaker.errors))
+        if is_out or (calls >= volume and (is_bad or is_slow)):
             self._open(scope, report.upstream, now)
+
+    def _is_outage(
+        self, scope: Scope, report: Report, volume: int, inside: int, share: float
+    ) -> bool:
+        """Whether nearly all of the latest calls have failed; `inside` are those of the window."""
+        latest = scope.latest if inside > report.calls else []
+        if latest and latest[-1][0] < volume / 10:
+            latest[-1] = [latest[-1][0] + report.calls, latest[-1][1] + report.failed]
+        else:
+            latest.append([report.calls, report.failed])
+        while len(latest) > 1:
+            rest = sum(one[0] for one in latest[1:])
+            if rest < volume and rest + latest[0][0] <= inside:
+                break
+            del latest[0]
+        scope.latest = latest
+        total, failed = (sum(one[i] for one in latest) for i in (0, 1))
+        return total >= volume and failed >= share * total
 
     # -- asks ----------------------------------------------------------------------------------
 

@@ -316,3 +316,25 @@ async def test_nothing_is_given_in_advance_while_a_breaker_recovers(
     upstreams.clock.go(5)
     (grant,) = (await upstreams.admit([Ask(["afip"], "", 1, "p", 50)])).grants
     assert (grant.number, grant.advance) == (1, 0)
+
+
+async def test_an_outage_is_seen_though_calls_that_began_before_it_still_end_well(
+    upstreams: UpstreamRig,
+) -> None:
+    await upstreams.declare(breaker=Breaker(volume=20, window="1m", open="5s"))
+    await upstreams.admit(reports=[Report("afip", "", 1000, 0)])
+    failed = 0
+    for _ in range(10):  # each time, one that was slow ends well
+        await upstreams.admit(reports=[Report("afip", "", 5, 4), Report("afip", "", 15, 15)])
+        failed += 19
+        if (await upstreams.events()) != []:
+            break
+    assert await upstreams.events() == ["upstream_open afip"]
+    assert failed <= 38
+
+
+async def test_a_share_of_errors_below_the_threshold_opens_nothing(upstreams: UpstreamRig) -> None:
+    await upstreams.declare(breaker=Breaker(volume=20, window="1m", open="5s"))
+    for _ in range(50):
+        await upstreams.admit(reports=[Report("afip", "", 10, 4)])
+    assert await upstreams.events() == []

@@ -23,7 +23,8 @@ class Breaker:
     """A circuit breaker: closed, open, half-open, recovering, closed again.
 
     It opens when, of at least `volume` calls in the last `window`, the share `errors` has failed,
-    or the share `slow` took longer than `slow_after`; and when `volume` calls in a row have failed.
+    or the share `slow` took longer than `slow_after`; and when nine tenths of the last `volume`
+    calls have failed.
     After `open` it lets `probes` calls through. If they succeed, more and more calls are allowed
     during `ramp`; if one fails, it opens again for twice as long, up to `longest`.
     """

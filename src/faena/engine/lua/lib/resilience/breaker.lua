@@ -1,7 +1,7 @@
 --- Circuit breakers: one for each upstream, or for each tenant of an upstream.
 --   breaker:<scope>   packed, with a TTL; while there is none, it is closed
 --     s closed | open | half_open | recovering · u open until · o openings in a row · c bucket, calls, failed, slow, …
---     of the rolling window · k failed calls in a row · p probe -> deadline · w probes that succeeded · t recovering since ·
+--     of the rolling window · k calls, failed, … of the latest calls · p probe -> deadline · w probes that succeeded · t recovering since ·
 --     n permits since then · r no calls until: what the upstream itself asked for · a when its state began · e calls, failed, slow
 --     of the window that opened it
 --   troubled   scope -> state, of breakers that are not closed; workers remove those whose records have expired
@@ -10,11 +10,13 @@
 --@state breakers = {}   -- scope -> breaker, as read in this call
 --@state turned = {}   -- scope, state … of those that have changed
 local BUCKETS = 10
+local CHUNKS = 10            -- sums of the latest calls
+local NEARLY_ALL = 0.9       -- of the latest calls: an outage, though some that began before it still end well
 local DOUBLINGS = 10         -- of the permits since it began to recover, until all is as before
 local LOOK_AGAIN_US = 1000000
 local TROUBLED_S = 30 * 86400
 local TTL_US = 3600000000    -- beyond what it waits for
-local KINDS = { s = 'string', u = 'number', o = 'number', c = 'table', k = 'number', p = 'table', w = 'number', t = 'number', n = 'number',
+local KINDS = { s = 'string', u = 'number', o = 'number', c = 'table', k = 'table', p = 'table', w = 'number', t = 'number', n = 'number',
                 r = 'number', a = 'number', e = 'table' }
 
 --- Which breaker counts for a tenant's calls of an upstream.
@@ -81,6 +83,28 @@ local function add_to_window(breaker, calls, failed, slow, now)
   return unpack(sums)
 end
 
+--- Add calls to the latest ones, which are `volume` at least, of those inside the window; returns how many they are, and
+-- how many of them failed. They are kept in a few sums, so the oldest leave some at a time.
+local function add_to_latest(breaker, calls, failed, volume, all)
+  local latest, sum, bad = all > calls and breaker.k or {}, 0, 0
+  local last = #latest
+  if last > 0 and latest[last - 1] < volume / CHUNKS then
+    latest[last - 1], latest[last] = latest[last - 1] + calls, latest[last] + failed
+  else
+    latest[last + 1], latest[last + 2] = calls, failed
+  end
+  for i = 1, #latest, 2 do
+    sum, bad = sum + latest[i], bad + latest[i + 1]
+  end
+  while #latest > 2 and (sum - latest[1] >= volume or sum > all) do
+    sum, bad = sum - latest[1], bad - latest[2]
+    table.remove(latest, 1)
+    table.remove(latest, 1)
+  end
+  breaker.k = latest
+  return sum, bad
+end
+
 --- Calls have ended. Those of an open breaker began before it opened, and tell nothing new.
 local function count_calls(breaker, calls, failed, slow, now)
   if calls == 0 or breaker.s == 'open' or breaker.s == 'half_open' then
@@ -90,10 +114,13 @@ local function count_calls(breaker, calls, failed, slow, now)
   local all, bad, late = add_to_window(breaker, calls, failed, slow, now)
   local volume = breaker.s == 'recovering' and math.min(settings.probes, settings.volume) or settings.volume
   local is_slow = settings.slow and late >= settings.slow * all
-  breaker.k = failed == calls and (all > calls and breaker.k or 0) + failed or 0
-  if breaker.k >= volume or all >= volume and (bad > 0 and bad >= settings.errors * all or is_slow) then
+  local latest, wrong = add_to_latest(breaker, calls, failed, volume, all)
+  if all >= volume and (bad > 0 and bad >= settings.errors * all or is_slow) then
     breaker.e = { all, bad, late }
     open(breaker, now, string.format('%d of %d calls failed%s', bad, all, late > 0 and ', ' .. late .. ' were slow' or ''))
+  elseif latest >= volume and wrong >= math.max(NEARLY_ALL, settings.errors) * latest then
+    breaker.e = { latest, wrong, 0 }
+    open(breaker, now, string.format('%d of the last %d calls failed', wrong, latest))
   end
 end
 
