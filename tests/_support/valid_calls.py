@@ -259,6 +259,7 @@ SHAPES: dict[str, list[Args]] = {
         said("cached_read", verb="store", token="r", blob=b"1", keep_us=SECOND),
         said("cached_read", verb="fail", token="r", blob=b"1", keep_us=SECOND),
     ],
+    "database_event": [said("database_event", event="outbox_late", what="db", why="3 wait")],
     "fallback": [
         said("fallback", event="escalated", what="running"),
         said("fallback", event="fallback_failed", what="up", is_upstreams="1"),

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
 import psycopg
 import pytest
 
-from faena import Faena, Job, Order
+from faena import Event, Faena, Job, Order
+from faena.engine.calls.resilience import SHARD
 from faena.errors import ArgumentError, PayloadError
 from faena.pg import Postgres
+from faena.pg.lag import Lag
 from faena.task import Task
 from tests._support.eventually import eventually
 from tests._support.working import Working
@@ -193,3 +197,33 @@ async def test_a_removed_job_leaves_no_row(app: Faena, pg: Postgres, working: Wo
 
 async def _is_sent(pg: Postgres) -> bool:
     return (await pg.outbox.view()).sent == 1
+
+
+async def test_late_and_on_time_are_told_once(app: Faena, pg: Postgres) -> None:
+    issue = _declare(app, [])
+    await pg.outbox.publish()
+    engine = (await app.runtime()).engine
+    async with pg.transaction() as connection:
+        await pg.outbox.enqueue(connection, issue, Invoice(1, "a"))
+    for _ in range(2):
+        await Lag(pg, engine, late_s=0.0).run_once()
+    async with pg.transaction() as connection:
+        await connection.execute("DELETE FROM faena.outbox")
+    for _ in range(2):
+        await Lag(pg, engine, late_s=0.0).run_once()
+    told = [one async for one in _told(app, 2)]
+    assert [(one.name, one.value) for one in told] == [
+        ("outbox_late", await pg.outbox.name()),
+        ("outbox_on_time", await pg.outbox.name()),
+    ]
+    assert str(told[0].reason).startswith("1 jobs wait, the oldest for 0 s")
+    await engine.command("DEL", SHARD, "events")
+
+
+async def _told(app: Faena, number: int) -> AsyncIterator[Event]:
+    async with aclosing(app.events(since="start")) as events:
+        async for event in events:
+            yield event
+            number -= 1
+            if number == 0:
+                return

@@ -35,7 +35,16 @@ WRITERS = [
 ]
 ELSEWHERE = {
     *("alert", "dismiss", "flow", "group", "idem", "note", "relayed", "receive", "redrives"),
-    *("renew", "schedule", "spend", "admit", "declare_upstreams", "fallback", "panic"),
+    *(
+        "renew",
+        "schedule",
+        "spend",
+        "admit",
+        "declare_upstreams",
+        "fallback",
+        "panic",
+        "database_event",
+    ),
     *("cached_read", "sweep_breakers", "forget_upstream", "forget_feature"),
     *("declare_features", "features", "set_feature", "switch_level", "begin_check", "end_check"),
 }

@@ -26,7 +26,7 @@ PLAIN = {
     """,
     "an operation or a thing as any program has it": """
         about adaptive admit alert alerts answer arguments audit await body budgets bytes call
-        check clock conf configure cost costs declare delete divided done due duplicate ends
+        check clock conf configure cost costs database declare delete divided done due duplicate ends
         errors expired expires explain fields finish forget forgotten graph idle index info key keys
         known line
         listpack logs look lot lots message messages metadata minute names note notify now

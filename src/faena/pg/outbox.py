@@ -127,8 +127,9 @@ class OutboxView(View, frozen=True, kw_only=True):
 class Outbox:
     """The outbox of one database."""
 
-    def __init__(self, pg: Postgres) -> None:
-        self._pg = pg
+    def __init__(self, pg: Postgres, late_s: float = 60.0) -> None:
+        self._pg, self.late_s = pg, late_s
+        """From what age of the oldest pending job on the outbox is late."""
 
     def statement(
         self, task: Task[P, Any], payload: P, **options: Unpack[OutboxFields]

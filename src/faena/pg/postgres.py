@@ -54,19 +54,21 @@ class Postgres(Partitioned):
         pool: int = 10,
         patience: Duration = "10s",
         relay: bool = True,
+        late: Duration = "1m",
     ) -> None:
         """Opens no connection; the first call does.
 
         Without `url`, FAENA_PG_URL is used; without that, an embedded PostgreSQL under the app's
         directory. `pool` is the most connections of this process. `patience` is how long a call
-        waits for one of them. With `relay`, workers of the app send what is in the outbox.
+        waits for one of them. With `relay`, workers of the app send what is in the outbox;
+        the event `outbox_late` tells that a job has waited there for `late`.
         """
         super().__init__(app)
         app.attachments[Postgres] = self
         self._url, self._direct_url = _checked("url", url), _checked("direct_url", direct_url)
         self._most = check_whole("pool", pool, least=1, most=1000)
         self._patience_s = to_s("patience", patience)
-        self.outbox = Outbox(self)
+        self.outbox = Outbox(self, to_s("late", late))
         self._embedded: EmbeddedPostgres | None = None
         self._pools: dict[asyncio.AbstractEventLoop, AsyncConnectionPool[Connection]] = {}
         if relay:

@@ -24,6 +24,7 @@ from typing import Any, Final, NamedTuple
 
 from faena.errors import ConfigError, FaenaError, InternalError
 from faena.options import EnqueueOptions, telling
+from faena.pg.lag import Lag
 from faena.pg.postgres import Connection, Postgres
 from faena.pg.refill import Refill
 from faena.pg.settlement import SWEEP_S, Settlements
@@ -82,9 +83,9 @@ class OutboxRelay:
     """The relay of one process; it works while no other does."""
 
     def __init__(
-        self, pg: Postgres, settlements: Settlements, refill: Refill, recipient: str
+        self, pg: Postgres, settlements: Settlements, refill: Refill, lag: Lag, recipient: str
     ) -> None:
-        self._pg, self._settlements, self._refill = pg, settlements, refill
+        self._pg, self._settlements, self._refill, self._lag = pg, settlements, refill, lag
         self._tells = f"o:{recipient}:job:"
         self._held: dict[str, float] = {}
         """Queues that take no jobs now, until an instant of the loop's clock."""
@@ -114,6 +115,7 @@ class OutboxRelay:
     async def run_once(self) -> int | None:
         """Send all that is pending; how many were sent, or None if another relay works."""
         total, after = 0, 0
+        await self._lag.run_once()
         await self._refill.run_once()
         while True:
             if self._settlements.swept_at == 0 or self._is_late():

@@ -30,7 +30,8 @@ async def serve(pg: Postgres) -> None:
 
 
 async def _relay(pg: Postgres) -> None:
-    from faena.pg.refill import Refill  # noqa: PLC0415 - these need Postgres itself
+    from faena.pg.lag import Lag  # noqa: PLC0415 - these need Postgres itself
+    from faena.pg.refill import Refill  # noqa: PLC0415
     from faena.pg.relay import OutboxRelay  # noqa: PLC0415
     from faena.pg.settlement import Settlements  # noqa: PLC0415
 
@@ -39,7 +40,8 @@ async def _relay(pg: Postgres) -> None:
     engine = runtime.engine  # not the patient one: a transaction may be open meanwhile
     settlements = Settlements(pg, engine, recipient)
     refill = Refill(pg, engine, settlements, recipient)
-    relay = OutboxRelay(pg, settlements, refill, recipient)
+    lag = Lag(pg, engine, pg.outbox.late_s)
+    relay = OutboxRelay(pg, settlements, refill, lag, recipient)
     runtime.relay.outlets[recipient] = settlements.notify
     async with asyncio.TaskGroup() as both:
         both.create_task(settlements.run())

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from faena.app import Faena
+from faena.engine.calls import pg as calls
 
 if TYPE_CHECKING:
     from faena.pg.partition.registry import Partitioned
@@ -21,6 +23,7 @@ class Upkeep:
     """The schedule of one app; each PostgreSQL of the app that declares a table joins it."""
 
     def __init__(self, app: Faena) -> None:
+        self._app = app
         self._members: list[Partitioned] = []
 
         async def ensure_partitions() -> dict[str, list[str]]:
@@ -54,4 +57,12 @@ class Upkeep:
                 if problems:
                     found[view.table] = problems
                     _log.warning("partitions of %s: %s", view.table, "; ".join(problems))
+        if found:
+            await self._tell(found)
         return found
+
+    async def _tell(self, problems: Mapping[str, Sequence[str]]) -> None:
+        """An event for each table; the problems are in the log and the result in any case."""
+        engine = (await self._app.runtime()).engine
+        for table, some in problems.items():
+            await calls.tell(engine, "partitions_short", table, "; ".join(some))

@@ -2,7 +2,8 @@
 
 CREATE TABLE faena.identity (
     name text PRIMARY KEY CHECK (name ~ '^[0-9a-f]{12}$'),  -- what jobs call this database by
-    broker text                                              -- the servers that jobs were sent to last
+    broker text,                                             -- the servers that jobs were sent to last
+    is_late boolean NOT NULL DEFAULT false                   -- whether it was told that jobs wait for long
 );
 INSERT INTO faena.identity (name) VALUES (substr(replace(gen_random_uuid()::text, '-', ''), 1, 12));
 
