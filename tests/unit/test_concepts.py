@@ -26,9 +26,9 @@ PLAIN = {
     """,
     "an operation or a thing as any program has it": """
         about adaptive admit alert alerts answer arguments audit await body budgets bytes call
-        check clock conf configure cost costs database declare delete divided done due duplicate ends
-        errors expired expires explain fields finish forget forgotten graph idle index info key keys
-        known line
+        check clock conf configure cost costs database declare delete divided done due duplicate
+        ends errors expired expires explain fields finish forget forgotten graph idle index info key
+        keys known line
         listpack logs look lot lots message messages metadata minute names note notify now
         obliterate order outcomes override overview packed page paging panic period permit
         presence rate read recipients record report reserved results retained retention run safe
