@@ -158,9 +158,10 @@ class Features:
         built = build(HealthCheckOptions, "health check", options)
 
         def decorate(run: R) -> R:
-            if not inspect.iscoroutinefunction(run):
+            if not inspect.iscoroutinefunction(run) or _needs_arguments(run):
                 raise ConfigError(
-                    f"health check must be a coroutine function (async def), got {shown(run)}",
+                    "health check must be a coroutine function (async def) that takes no "
+                    f"argument, got {shown(run)}",
                     field="health_check",
                     value=run,
                 )
@@ -203,6 +204,14 @@ class FeatureKeeper:
                 group.create_task(checker.run())
         finally:
             await self._follower.close()
+
+
+def _needs_arguments(function: Callable[..., object]) -> bool:
+    try:
+        inspect.signature(function).bind()
+    except TypeError:
+        return True
+    return False
 
 
 def _refuse_second(what: str, name: str, known: Mapping[str, object]) -> None:
