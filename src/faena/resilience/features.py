@@ -14,10 +14,12 @@ from faena.options.fields import build, check_choice
 from faena.resilience.feature import (
     TROUBLES,
     Feature,
+    FeatureControl,
     FeatureFields,
     FeatureOptions,
     FollowingApp,
     Level,
+    LevelControl,
     Trouble,
 )
 from faena.resilience.feature_copy import DeclaredFeatures, FeatureFollower
@@ -67,6 +69,16 @@ class Features:
         if name not in self.levels:
             raise unknown_name("level", name, self.levels, field="level", value=name)
         return self.levels[name]
+
+    # -- what any program declares --------------------------------------------------------------
+
+    def control(self, name: str) -> FeatureControl:
+        """A feature by its name, also one that another program declares."""
+        return self._features.get(name) or FeatureControl(check_name("feature", name), self._app)
+
+    def level_control(self, name: str) -> LevelControl:
+        """A level by its name, also one that another program declares."""
+        return self.levels.get(name) or LevelControl(check_name("level", name), self._app)
 
     # -- forgetting -----------------------------------------------------------------------------
 
