@@ -260,7 +260,7 @@ SHAPES: dict[str, list[Args]] = {
         said("cached_read", verb="fail", token="r", blob=b"1", keep_us=SECOND),
     ],
     "fallback": [
-        said("fallback", event="escalated", what="running"),
+        said("fallback", event="escalated", what="running", lease="lease", used="q/t other"),
         said("fallback", event="fallback_failed", what="up", is_upstreams="1"),
     ],
     "idem": [

@@ -267,10 +267,13 @@ async def tell_of_call(upstream: Called) -> None:
         _log.warning("fallback_failed of %s was not recorded: %s", upstream.name, error)
 
 
-async def tell_of_job(engine: Engine, shard: str, event: str, job: str) -> None:
-    """An event: a job has fallen back, or its fallback has failed."""
+async def tell_of_job(
+    engine: Engine, shard: str, event: str, job: str, lease: str, used: str
+) -> None:
+    """An event: a job has fallen back, or its fallback has failed; `used` is which one, and the
+    job that it was handed over to, if it was."""
     try:
         async with asyncio.timeout(_TELLING_S):
-            await engine.ask("fallback", shard, event=event, what=job)
+            await engine.ask("fallback", shard, event=event, what=job, lease=lease, used=used)
     except (FaenaError, TimeoutError) as error:
         _log.warning("%s of job %s was not recorded: %s", event, job, error)
