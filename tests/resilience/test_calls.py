@@ -178,5 +178,5 @@ async def test_an_open_breaker_stops_what_was_permitted(shop: Faena, working: Wo
 
 async def test_a_call_that_is_cut_off_says_so(shop: Faena) -> None:
     afip = shop.upstream("afip", timeout="20ms")
-    with pytest.raises(TimeoutError, match="^upstream afip did not answer within 20ms$"):
+    with pytest.raises(TimeoutError, match=r"^upstream afip did not answer within 20ms$"):
         await afip.run(asyncio.Event().wait)
