@@ -20,7 +20,8 @@
     │   └── LeaseLost           another worker holds, or has settled, the job
     ├── JobFailed               raised to a waiter, with the remote traceback
     │   ├── JobCancelled
-    │   └── JobTimedOut
+    │   ├── JobTimedOut
+    │   └── JobHandedOver
     ├── FallbackFailed          a fallback failed as well: .error .second
     ├── SourceUnavailable       nothing can be read: the source failed elsewhere, or is too slow
     ├── ResultTimeout           the wait for a result ended before the job did
@@ -192,6 +193,10 @@ class JobCancelled(JobFailed):
 
 class JobTimedOut(JobFailed):
     """Raised to a waiter when the job is dead because its last attempt timed out."""
+
+
+class JobHandedOver(JobFailed):
+    """Raised to a waiter when the job was handed over to another task and has no result."""
 
 
 class ResultTimeout(FaenaError):

@@ -107,14 +107,20 @@ class Job:
         self, queue: str, job_id: str, spec: Spec, *, attempt: int = 1, notes: Notes | None = None
     ) -> None:
         """`notes` takes its progress, log lines and costs."""
-        self.queue = queue
-        self.id = job_id
-        self.origin = job_id
+        self.queue: str = queue
+        """The name of its queue."""
+        self.id: str = job_id
+        """The same in every attempt: a key that makes work idempotent."""
+        self.origin: str = job_id
         """The first job of its line of retries: its own id, unless it is a dead job's retry."""
-        self.task = spec.task
-        self.tenant = spec.tenant
-        self.key = spec.key
+        self.task: str = spec.task
+        """The name of its task."""
+        self.tenant: str | None = spec.tenant
+        """Whose job it is, if its producer said so."""
+        self.key: str | None = spec.key
+        """The key that orders or limits it, if it has one."""
         self.headers: Mapping[str, str] = spec.headers
+        """What its producer and middleware have added."""
         self.parents: Mapping[str, Input] = spec.parents
         """In a flow: how the nodes it waited for ended, by name."""
         self.group: Mapping[str, int] = spec.group
@@ -127,7 +133,8 @@ class Job:
         self.started_us = 0
         self.losses = 0
         """Deliveries lost with their worker."""
-        self.worker = ""
+        self.worker: str = ""
+        """The worker that runs it."""
         self.cancelled = False
         """True once its cancellation was requested, its time is over or its lease is lost."""
         self._notes = notes
@@ -244,9 +251,15 @@ class JobView(View, frozen=True, kw_only=True):
     snooze_reason: str | None = None
     """The reason of the last snooze, if one was given."""
     parked: int = 0
-    """How often a worker put it back because it knows no such task, or only an older version."""
+    """How often a worker has put it off before its handler began, since it last had it: the worker
+    knows no such task or version, or an upstream takes no calls. No attempt is used."""
     parked_reason: str | None = None
     """The reason that worker gave, the last time."""
+    fallback: str | None = None
+    """The fallback that ended it: a function, `Manual`, or the task that it was handed over to, as
+    `queue/task`."""
+    handed_to: str | None = None
+    """The id of the job of that task."""
     max_attempts: int | None = None
     """The most attempts, if its producer set it; None leaves that to its task."""
     auto_retries: int = 0

@@ -186,6 +186,7 @@ class ErrorRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     code: str | None = None
     stack: str | None = None
     attempt: int = 0
+    """Which one, from 1; 0 if no handler was called."""
     worker: str | None = None
     at: int = 0
     """When it failed, in the server's microseconds."""
@@ -264,7 +265,7 @@ class Snoozed(msgspec.Struct, frozen=True):
     reason: str | None = None
     """The handler's reason, perhaps empty; None when no handler asked for the snooze."""
     is_parked: bool = False
-    """Whether no handler was called; `reason` then says why."""
+    """Whether the worker puts it off, not its handler; `reason` then says why."""
 
 
 class Limited(msgspec.Struct, frozen=True):

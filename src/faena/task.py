@@ -41,6 +41,7 @@ from faena.producing.handle import Handle
 from faena.producing.payload import MISSING, encode_payload
 from faena.producing.receipt import Receipt, accepted, kept, receipt_of
 from faena.producing.sealing import Frame, seal_job
+from faena.resilience.fallback import refuse_foreign_task
 from faena.resilience.upstream import refuse_foreign
 from faena.retry import Retry
 from faena.tenancy.lanes import lane_facts
@@ -104,6 +105,8 @@ class Task(Generic[P, R]):
     def __init__(self, app: Faena, handler: Handler) -> None:
         whose = f"upstreams of task {handler.name}"
         refuse_foreign(whose, handler.upstreams, app.name, app.upstreams)
+        if handler.fallback is not None:
+            refuse_foreign_task(handler.name, handler.fallback.target, app)
         self.app = app
         self.handler = handler
         self.name = handler.name

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from datetime import date
-from typing import TYPE_CHECKING, Any, Unpack, cast
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, cast
 
 from faena.engine import Engine
 from faena.engine.calls.budget_view import BudgetView
@@ -13,6 +13,7 @@ from faena.engine.calls.upstreams import UpstreamView
 from faena.errors import ConfigError
 from faena.options import build
 from faena.registry import Registry
+from faena.resilience.cached_read import CachedValue, ReadFields, ReadTerms, cached_read
 from faena.resilience.control import UpstreamControl
 from faena.resilience.costs import CostDesk, CostReport
 from faena.resilience.feature import Feature, FeatureFields, Level, Trouble
@@ -22,16 +23,18 @@ from faena.resilience.health_check import HealthCheckFields, R
 from faena.resilience.money import TOTALS, Budget, check_budgets, total_settings
 from faena.resilience.permits import Permit
 from faena.resilience.push import UpstreamPush
-from faena.resilience.upstream import Upstream
+from faena.resilience.upstream import Upstream, check_own
 from faena.resilience.upstream_options import UpstreamFields, UpstreamOptions
 from faena.runtime.connections import Connection
 from faena.scheduling.daily_costs import DailyCosts
+from faena.values.keywords import known_keywords
 from faena.values.names import check_name
 
 if TYPE_CHECKING:
     from faena.app import Faena
     from faena.queue import Queue
 
+T = TypeVar("T")
 
 _log = logging.getLogger("faena.resilience")
 
@@ -72,6 +75,15 @@ class UpstreamRegistry(Registry):
         """How all upstreams are, also those of other programs."""
         return await self.upstream_control.views()
 
+    async def cached_read(
+        self, key: str, fetch: Callable[[], Awaitable[T]], **terms: Unpack[ReadFields]
+    ) -> CachedValue[T]:
+        """Read a value, or use one that was read before; see `ReadTerms` and docs/fallbacks.md."""
+        built = build(ReadTerms, "cached_read", {**terms, "key": key})
+        if built.upstream is not None:
+            check_own(built.upstream, self.name, self.upstreams)
+        return await cached_read(self.runtime, built, fetch)
+
     async def _gate(self) -> Gate:
         return (await self._push()).gate
 
@@ -110,6 +122,7 @@ class UpstreamRegistry(Registry):
         """
         return await self._costs.report(month=month, day=day, top=top)
 
+    @known_keywords("daily_cost_report")
     def daily_cost_report(
         self, *, at: str = "08:00", timezone: str = "UTC", queue: Queue | str | None = None
     ) -> DailyCosts:

@@ -261,7 +261,7 @@ SHAPES: dict[str, list[Args]] = {
     ],
     "database_event": [said("database_event", event="outbox_late", what="db", why="3 wait")],
     "fallback": [
-        said("fallback", event="escalated", what="running"),
+        said("fallback", event="escalated", what="running", lease="lease", used="q/t other"),
         said("fallback", event="fallback_failed", what="up", is_upstreams="1"),
     ],
     "idem": [

@@ -69,6 +69,28 @@ def test_a_state_is_set_shown_and_cleared(cli: Cli) -> None:
     )
 
 
+def test_those_of_another_program_are_shown_and_set(cli: Cli) -> None:
+    async def declare() -> None:
+        url = app._links.connection.url
+        async with Faena("elsewhere", url, namespace=app.namespace) as other:
+            other.feature("payments", message="pay in cash")
+            other.level("night", {"payments": "degraded"})
+            await other.features()
+
+    asyncio.run(declare())
+    assert document(cli, "show", "payments")["state"] == "healthy"
+    told = document(cli, "set", "payments", "offline", "--by", "ana")
+    assert (told["state"], told["message"]) == ("offline", "pay in cash")
+    assert document(cli, "clear", "payments")["cleared"] is True
+    assert cli("features", "level", "night", "on")[0] == 0
+    assert document(cli)["features"]["payments"]["source"] == "level:night"
+    for words in (("show",), ("set",), ("clear",)):
+        state = ("offline",) if words == ("set",) else ()
+        code, _, err = cli("features", *words, "payment", *state)
+        assert code == 2
+        assert "got 'payment'; did you mean 'payments'" in err
+
+
 def test_a_level_is_switched_and_listed(cli: Cli) -> None:
     assert document(cli, "levels")[0]["is_on"] is False
     code, out, _ = cli("features", "level", "black-friday", "on", "--for", "1d", "--by", "ana")

@@ -343,7 +343,7 @@ def test_a_job_is_enqueued_with_what_it_costs(cli: Cli) -> None:
         ("unserved", "llm"),
         ("limit", "5000/min of tokens"),
     ]
-    assert " 5000/min of tokens until 20" in cli("explain", "llm", made)[1]
+    assert " 5000/min of tokens, until 20" in cli("explain", "llm", made)[1]
     for text in ("tokens", "tokens=", "tokens=many", "tokens=-1"):
         code, _, err = cli("enqueue", "llm/ask", "--cost", text)
         assert (code, f"--cost must be UNIT=N such as tokens=1200, got {text!r}" in err) == (

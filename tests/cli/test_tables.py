@@ -8,7 +8,8 @@ import pytest
 from rich.console import Console
 
 from faena.cli import output
-from faena.cli.output import table
+from faena.cli.output import failures, table
+from faena.outcomes import ErrorRecord
 
 HEADS = ("queue", "id", "task", "died", "error")
 ROW = ("channel.sync", "0Q7aU6pkdZe149AWBu5Y", "push_rate", "2026-11-16 17:11:02 UTC", "x" * 90)
@@ -46,3 +47,14 @@ def test_what_cannot_be_spared_goes_over_the_edge_in_one_line(
 ) -> None:
     _, _, row = drawn(30, monkeypatch)
     assert row.split() == " ".join(ROW).split()
+
+
+def test_an_error_without_an_attempt_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    errors = [
+        ErrorRecord("ManualNeeded", "by hand", "MANUAL"),
+        ErrorRecord("WorkerLost", "it died", "WORKER_LOST"),
+        ErrorRecord("Boom", "it broke", attempt=2),
+    ]
+    failures(Console(), errors)
+    heads = [line.partition(":")[0] for line in capsys.readouterr().out.splitlines() if ":" in line]
+    assert heads == ["no attempt", "lost", "attempt 2"]

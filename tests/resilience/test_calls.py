@@ -174,3 +174,9 @@ async def test_an_open_breaker_stops_what_was_permitted(shop: Faena, working: Wo
 
         await eventually(is_held)
     assert 4 <= len(calls) <= 8, "the volume, and one for each slot"
+
+
+async def test_a_call_that_is_cut_off_says_so(shop: Faena) -> None:
+    afip = shop.upstream("afip", timeout="20ms")
+    with pytest.raises(TimeoutError, match=r"^upstream afip did not answer within 20ms$"):
+        await afip.run(asyncio.Event().wait)

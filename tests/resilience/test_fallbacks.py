@@ -402,7 +402,9 @@ async def test_another_task_gets_the_same_payload(shop: Faena, working: Working)
     assert got == [(Reply("hi"), "acme")]
 
 
-async def test_instructions_are_found_at_the_desk(shop: Faena, working: Working) -> None:
+async def test_instructions_are_found_at_the_desk(
+    shop: Faena, working: Working, caplog: pytest.LogCaptureFixture
+) -> None:
     afip = shop.upstream("afip", breaker=SLOW)
 
     @shop.queue("invoices").task(upstreams=[afip], fallback=Manual("Invoice it at afip.gob.ar"))
@@ -414,6 +416,8 @@ async def test_instructions_are_found_at_the_desk(shop: Faena, working: Working)
         with pytest.raises(JobFailed, match="Invoice it at afip"):
             await receipt.handle.result("60s")
     (letter,) = (await shop.dead_letters.list()).items
-    assert [one.code for one in letter.errors] == ["MANUAL"]
+    assert [(one.code, one.attempt) for one in letter.errors] == [("MANUAL", 0)]
+    assert "no attempt was made, and the job is dead: ManualNeeded [MANUAL]" in caplog.text
+    assert "attempt 1" not in caplog.text
     await shop.dead_letters.resolve("invoices", receipt.id, by="ana", reason="done by hand")
     assert await events_of(shop, "fell_back", "fallback_failed") == ["fell_back"]

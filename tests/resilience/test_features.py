@@ -44,6 +44,45 @@ async def trip(app: Faena) -> None:
     await (await app.runtime()).gate.flush()
 
 
+async def test_what_users_are_told_is_not_why_an_upstream_is_out(shop: Faena) -> None:
+    feature = declare(shop, message="invoices are queued")
+    bare = shop.feature("ai.voice", upstreams=[shop.upstreams["afip"]])
+    await shop.upstreams["afip"].panic(reason="certificate expired", by="ana")
+    view = await feature.view()
+    assert (view.source, view.message) == ("panic:afip", "invoices are queued")
+    (source,) = view.sources
+    assert (view.reason, source.reason) == ("certificate expired", "certificate expired")
+    assert (source.message, source.by) == (None, "ana")
+    bare_view = await bare.view()
+    assert (bare_view.message, bare_view.reason) == (None, "certificate expired")
+    await feature.set("offline", message="back at noon", by="eva")
+    view = await feature.view()
+    assert (view.source, view.message, view.reason) == ("operator", "back at noon", None)
+    assert [one.source for one in view.sources] == ["operator", "panic:afip"]
+
+
+async def test_those_of_another_program_are_set_by_name(shop: Faena, other: Faena) -> None:
+    shop.feature("ai.voice")
+    shop.level("night", {"ai.voice": "degraded"})
+    await shop.features()
+    voice, night = other.features.control("ai.voice"), other.features.level_control("night")
+    await voice.set("offline", by="ana")
+    assert (await voice.view()).state == "offline"
+    assert await voice.clear(by="ana")
+    await night.on(by="ana")
+    assert (await voice.view()).source == "level:night"
+    assert await night.off(by="ana")
+    words = "feature must be a known name, got 'ai.vice'; did you mean 'ai.voice'"
+    for call in (
+        lambda: other.features.control("ai.vice").clear(),
+        other.features.control("ai.vice").view,
+    ):
+        with pytest.raises(ConfigError, match=words):
+            await call()
+    with pytest.raises(ConfigError, match="level must be a known name, got 'day'; valid: night"):
+        await other.features.level_control("day").off()
+
+
 async def test_the_worst_of_the_critical_ones_counts(shop: Faena) -> None:
     declare(shop)
     shop.feature("ai.voice", fallback="manual")

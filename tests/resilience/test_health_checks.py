@@ -61,7 +61,8 @@ async def test_a_check_that_fails_is_run_again_until_it_does_not(shop: Faena, cl
 async def _is_told(feature: Feature) -> None:
     view = await feature.view()
     assert (view.source, view.message) == ("check", "refresh by hand")
-    assert view.sources[0].message == "ConnectionRefusedError: no"
+    assert view.reason == "ConnectionRefusedError: no"
+    assert (view.sources[0].message, view.sources[0].reason) == (None, view.reason)
 
 
 async def test_a_check_is_not_run_before_it_is_due(shop: Faena, clock: Clock) -> None:
@@ -136,4 +137,4 @@ async def test_a_worker_runs_checks_and_one_that_takes_too_long_has_failed(
 
     async with working(shop):
         await eventually(lambda: feature.state == "offline")
-        assert feature.now.message == "no answer within 10ms"
+        assert (feature.now.message, feature.now.reason) == (None, "no answer within 10ms")

@@ -120,7 +120,7 @@ async def test_a_job_that_calls_what_its_task_does_not_name_waits_too(
 
         await eventually(waits)
     view = await receipt.handle.view()
-    assert (view.attempts_made, view.snoozes) == (0, 1), "and not again and again"
+    assert (view.attempts_made, view.parked) == (0, 1), "and not again and again"
 
 
 async def test_repeated_opening_calls_a_panic(shop: Faena, working: Working) -> None:

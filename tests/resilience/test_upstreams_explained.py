@@ -163,8 +163,8 @@ async def test_for_a_job_that_is_put_off_alone(shop: Faena, working: Working) ->
     await afip.panic(reason="closed", by="ana", lasting="1h")
     receipt = await request.enqueue()
     async with working(shop):
-        told = await _waiting(receipt, "it is put off (upstream afip is in panic, called by ana")
-    assert "put off once" in str(told)
+        told = await _waiting(receipt, "it is parked (upstream afip is in panic, called by ana")
+    assert "parked once" in str(told)
     assert told.state is State.DELAYED
 
 

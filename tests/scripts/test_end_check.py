@@ -24,10 +24,10 @@ async def test_so_many_failures_in_a_row_are_enough(features: FeatureRig) -> Non
     await check(features, "no answer")
     assert await features.told() == "degraded"
     (source,) = (await features.feature()).sources
-    assert (source.source, source.message, source.since) == ("check", "no answer", T0 + 60 * SECOND)
+    assert (source.source, source.reason, source.since) == ("check", "no answer", T0 + 60 * SECOND)
     await check(features, "still none")
     (source,) = (await features.feature()).sources
-    assert (source.message, source.since) == ("still none", T0 + 60 * SECOND)
+    assert (source.reason, source.since) == ("still none", T0 + 60 * SECOND)
     await check(features, None)
     assert await features.told() == "healthy"
     assert len(await features.events()) == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from faena.inspection.explanation import Explanation, Gate, Past, explanation_of
@@ -166,8 +167,19 @@ async def test_nobody_can_tell_when_a_parked_job_runs(rig: Rig) -> None:
     await rig.add("a")
     await rig.turn(0, ("a", await rig.claim(), Snoozed(9 * SECOND, "no such task", is_parked=True)))
     found = await explain(rig, "a")
-    assert found.gates == (Gate("parked", "no such task; put off once", T0 + 9 * SECOND),)
+    assert found.gates == (Gate("parked", "no such task; parked once", T0 + 9 * SECOND),)
     assert found.expected_at is None
+
+
+async def test_a_job_that_is_parked_for_an_upstream_is_expected_when_that_is_asked_again(
+    rig: Rig,
+) -> None:
+    await rig.add("a")
+    parked = Snoozed(9 * SECOND, "upstream afip: open", is_parked=True)
+    await rig.turn(0, ("a", await rig.claim(), parked))
+    found = await explain(rig, "a")
+    assert found.gates == (Gate("parked", "upstream afip: open; parked once", T0 + 9 * SECOND),)
+    assert found.expected_at == T0 + 9 * SECOND
 
 
 def test_the_attempt_that_completed_a_job_is_none_that_failed() -> None:
@@ -192,3 +204,13 @@ async def test_explaining_changes_nothing(rig: Rig) -> None:
     await rig.remember()
     await explain(rig, "b")
     assert await rig.is_untouched()
+
+
+def test_a_job_that_its_fallback_completed_says_so() -> None:
+    past = Past(at=None, attempts_made=1, losses=0, worker=None, error=None, fallback="canned")
+    assert past.words(State.COMPLETED) == "completed through its fallback canned"
+    handed = msgspec.structs.replace(past, fallback="people/attend", handed_to="fallback-1")
+    assert handed.words(State.COMPLETED) == (
+        "completed through its fallback people/attend, which made job fallback-1"
+    )
+    assert past.words(State.DEAD) == "died, after 1 failed attempt"

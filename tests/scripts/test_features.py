@@ -52,7 +52,7 @@ async def test_what_an_open_breaker_means_is_the_features_to_say(features: Featu
     await features.upstreams.declare()
     await features.upstreams.trip()
     (source,) = (await features.feature()).sources
-    assert source == Source("breaker:afip", "degraded", "", T0, 0, "")
+    assert source == Source("breaker:afip", "degraded", "", T0, 0, "", "")
 
 
 async def test_a_feature_declared_later_finds_the_trouble(features: FeatureRig) -> None:
@@ -98,7 +98,7 @@ async def test_a_panic_counts_from_its_step_until_it_ends(features: FeatureRig) 
     assert await features.told() == "offline"
     (source,) = (await features.feature()).sources
     until = T0 + 60 * SECOND
-    assert source == Source("panic:afip", "offline", "they are moving", T0, until, "ana")
+    assert source == Source("panic:afip", "offline", "", T0, until, "ana", "they are moving")
     features.clock.go(60)
     assert (await features.feature()).state == "healthy"
 

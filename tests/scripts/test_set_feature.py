@@ -17,7 +17,7 @@ async def test_it_lasts_until_it_is_cleared(features: FeatureRig) -> None:
     await features.declare()
     assert await features.calls.set(AFIP, "offline", message="they move", by="ana")
     (source,) = (await features.feature()).sources
-    assert source == Source("operator", "offline", "they move", T0, 0, "ana")
+    assert source == Source("operator", "offline", "they move", T0, 0, "ana", "")
     features.clock.go(10**6)
     assert await features.calls.set(AFIP, "", by="luis")
     assert not await features.calls.set(AFIP, "", by="luis")

@@ -45,7 +45,7 @@ async def test_a_job_of_an_unknown_task_says_why_it_is_put_off_and_how_often(
             assert (view.parked, view.snoozes) == (number, 0)
             assert view.parked_reason == "no worker here knows task 'sned'"
             h.clock.advance("15s")
-        assert "it is put off (no worker here knows task 'sned'; put off 3 times), for" in str(told)
+        assert "it is parked (no worker here knows task 'sned'; parked 3 times), for" in str(told)
         assert told.expected_at is None
         events = await _told_of(server, handle.id)
         assert events == ["enqueued", *["claimed", "parked", "promoted"] * 3][: len(events)]

@@ -64,7 +64,8 @@ def _draw(console: Console, found: Explanation, letter: DeadLetter | None) -> No
 def _detail(gate: Gate, now: int) -> str:
     """A turn in words: the number that orders lanes means nothing to a reader."""
     detail = gate.words(now) if gate.name == "turn" else plain(gate.detail)
-    return f"{detail} until {instant(gate.until)}".lstrip() if gate.until else detail
+    until = f"until {instant(gate.until)}" if gate.until else ""
+    return ", ".join(filter(None, (detail, until)))
 
 
 def retried_at(letter: DeadLetter) -> str | None:

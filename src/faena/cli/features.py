@@ -15,8 +15,8 @@ from faena.cli.output import Output, facts, instant, table
 from faena.resilience.feature import TROUBLES
 from faena.resilience.feature_views import FeaturesView, FeatureView, LevelView
 
-_HEADS: Final = ("feature", "state", "critical", "fallback", "since", "source", "message")
-_SPARE: Final = ("fallback", "critical", "since")
+_HEADS: Final = ("feature", "state", "critical", "fallback", "since", "source", "reason", "message")
+_SPARE: Final = ("fallback", "critical", "since", "reason")
 _LEVELS: Final = ("level", "state", "until", "by", "features")
 
 
@@ -63,7 +63,7 @@ def list_(output: Output, words: tuple[str, ...]) -> None:
 def show(output: Output, words: tuple[str, ...]) -> None:
     """Show one feature, and everything that says it is not healthy."""
     app, (name,) = _find(words, "NAME")
-    _print(output, session.run(app, app.features[name].view))
+    _print(output, session.run(app, app.features.control(name).view))
 
 
 @features.command(
@@ -81,7 +81,7 @@ def set_(
 ) -> None:
     """Say by hand that a feature is degraded or offline; the worst source counts."""
     app, (name, state) = _find(words, "NAME", "STATE")
-    feature = app.features[name]
+    feature = app.features.control(name)
 
     async def work() -> FeatureView:
         await feature.set(state, message=message, lasting=lasting, by=by)  # pyright: ignore[reportArgumentType] - checked there
@@ -98,7 +98,7 @@ def set_(
 def clear(output: Output, words: tuple[str, ...], by: str) -> None:
     """End what was set by hand; what other sources say stays."""
     app, (name,) = _find(words, "NAME")
-    feature = app.features[name]
+    feature = app.features.control(name)
 
     async def work() -> tuple[bool, FeatureView]:
         return await feature.clear(by=by), await feature.view()
@@ -147,7 +147,7 @@ def level(
         raise click.UsageError(f"a level must be switched 'on' or 'off', got {to!r}")
     if to == "off" and (message is not None or lasting is not None):
         raise click.UsageError("--message and --for must be given with 'on' only")
-    chosen = app.features.level(name)
+    chosen = app.features.level_control(name)
 
     async def work() -> tuple[bool, FeaturesView]:
         if to == "off":
@@ -195,7 +195,7 @@ def _print(output: Output, view: FeatureView) -> None:
 def _row(view: FeatureView) -> tuple[object, ...]:
     since = instant(view.since) or ""
     critical = "yes" if view.is_critical else ""
-    what = (view.source or "", view.message or "")
+    what = (view.source or "", view.reason or "", view.message or "")
     return view.name, view.state, critical, view.fallback, since, *what
 
 
@@ -211,12 +211,13 @@ def _draw(console: Console, view: FeatureView) -> None:
         ("state", view.state),
         ("since", instant(view.since)),
         ("message", view.message),
+        ("reason", view.reason),
         ("critical", "yes" if view.is_critical else "no"),
         ("fallback", view.fallback),
     ]
     for one in view.sources:
         by = f" by {one.by}" if one.by else ""
         until = f", until {instant(one.until)}" if one.until else ""
-        said = f": {one.message}" if one.message else ""
+        said = f": {one.reason or one.message}" if one.reason or one.message else ""
         rows.append((one.source, f"{one.state} since {instant(one.since)}{by}{until}{said}"))
     console.print(facts(rows))

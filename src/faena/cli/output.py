@@ -151,7 +151,7 @@ def failures(console: Console, errors: Iterable[ErrorRecord]) -> None:
     from rich.text import Text  # noqa: PLC0415
 
     for error in errors:
-        ended = "expired" if error.code == "EXPIRED" else "lost"
+        ended = {"EXPIRED": "expired", "WORKER_LOST": "lost"}.get(error.code or "", "no attempt")
         head = f"attempt {error.attempt}" if error.attempt else ended
         at = f" at {instant(error.at)}" if error.at else ""
         on = f" on {error.worker}" if error.worker else ""

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from faena.codec import codec_for
+from faena.codec.fit import unfit
 from faena.declaring.handler import Handler, Unfit, make_handler
 from faena.declaring.signature import read_plain
 from faena.errors import ConfigError, Overloaded, PayloadError, StoreUnavailable, shown
@@ -146,6 +147,11 @@ def _checked(handler: Handler, options: TaskOptions, target: Task[Any, Any]) -> 
     )
     if not is_escalation and there.payload is not None and handler.payload is None:
         raise _refusal(options, "must take no payload, because the task takes none", target)
+    has_both = there.payload is not None and handler.payload is not None
+    if has_both and not is_escalation:
+        why = unfit(handler.payload_type, there.payload_type)
+        if why is not None:
+            raise _refusal(options, f"must take the task's payload: {why}", target)
     return target
 
 

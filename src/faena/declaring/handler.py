@@ -65,6 +65,8 @@ class Handler:
     """What one step of priority adds to a job's score."""
     cheaper: Handler | None = None
     """What runs instead when so much of a budget is used up that calls should be frugal."""
+    payload_type: Any = Any
+    """The annotation of the payload."""
     frugal_priority: int = 0
     """The priority of its jobs while calls should be frugal; 0: unchanged."""
     fallback: TaskFallback | None = None
@@ -165,6 +167,7 @@ def make_handler(
         payload_limit=options.payload_limit,
         max_deliveries=options.max_deliveries,
         age_step_us=options.age_step_us,
+        payload_type=signature.payload,
         frugal_priority=_frugal_priority(task),
     )
     if task.cheaper is None:

@@ -55,6 +55,10 @@ class Past(View, frozen=True, kw_only=True):
     worker: str | None
     error: str | None
     """Name and message of its last error."""
+    fallback: str | None = None
+    """The fallback that ended it; see `JobView`."""
+    handed_to: str | None = None
+    """The job that it was handed over to."""
 
     def words(self, state: State) -> str:
         """What happened, as the end of a sentence."""
@@ -68,7 +72,13 @@ class Past(View, frozen=True, kw_only=True):
             return f"runs since{at}{by}{behind}"
         said = {State.COMPLETED: "completed", State.DEAD: "died", State.CANCELLED: "was cancelled"}
         why = f" of {self.error}" if self.error and state is State.DEAD else ""
-        return f"{said[state]}{at}{why}{behind}"
+        return f"{said[state]}{at}{self._through(state)}{why}{behind}"
+
+    def _through(self, state: State) -> str:
+        if self.fallback is None or state is not State.COMPLETED:
+            return ""
+        handed = f", which made job {self.handed_to}" if self.handed_to else ""
+        return f" through its fallback {self.fallback}{handed}"
 
 
 class Explanation(View, frozen=True, kw_only=True):
@@ -108,7 +118,7 @@ class Explanation(View, frozen=True, kw_only=True):
         """
         if not self.is_waiting:
             return None
-        if any(gate.name == "parked" for gate in self.gates):
+        if any(gate.name == "parked" and not _ends_by_time(gate) for gate in self.gates):
             return None  # its end is only when a worker looks at it again
         if any(gate.until is None and gate.name in _OPENED_BY_OTHERS for gate in self.gates):
             return None
@@ -156,6 +166,11 @@ def explanation_of(queue: str, job_id: str, found: Waiting) -> Explanation:
         ahead=found.ahead,
         rate=(found.claimed_before + found.claimed_now) / (elapsed_us / 1e6),
     )
+
+
+def _ends_by_time(parked: Gate) -> bool:
+    """Whether a job that was parked should start then: an upstream should take calls."""
+    return parked.until is not None and parked.detail.startswith("upstream ")
 
 
 def awaited_upstreams(gates: Sequence[Gate]) -> list[str]:
@@ -208,7 +223,7 @@ def _behind(detail: str) -> str:
 
 def _parked(told: str) -> str:
     number, _, reason = told.partition(" ")
-    return f"{reason}; put off {times(int(number))}"
+    return f"{reason}; parked {times(int(number))}"
 
 
 def _bound(told: str) -> str:
@@ -239,7 +254,7 @@ def _jobs(number: str) -> str:
 
 _WORDS: dict[str, Callable[[str], str]] = {
     "delayed": lambda reason: f"it was snoozed ({reason})" if reason else "it is not due yet",
-    "parked": lambda reason: f"it is put off ({reason})",
+    "parked": lambda reason: f"it is parked ({reason})",
     "behind": _behind,
     "unserved": lambda shard: f"no worker serves {shard}",
     "held": lambda reason: f"the queue is held ({reason})",

@@ -281,6 +281,8 @@ def _past(view: JobView) -> Past:
         losses=view.losses,
         worker=view.worker,
         error=f"{last.name}: {last.message}".split("\n")[0] if last else None,
+        fallback=view.fallback,
+        handed_to=view.handed_to,
     )
 
 
@@ -312,6 +314,7 @@ def read_job(queue: str, job_id: str, look: Look) -> JobView:  # size: a line a 
     started_at, worker = _claim(look.lease)
     errors = tuple(_error_decoder.decode(text) for text in _numbered(info, "error"))
     parked, parked_reason = mark.get("y") or (0, None)
+    fallback, _, handed_to = mark.get("f", "").partition(" ")
     return JobView(
         id=job_id,
         queue=queue,
@@ -343,6 +346,8 @@ def read_job(queue: str, job_id: str, look: Look) -> JobView:  # size: a line a 
         snooze_reason=mark.get("r") or None,
         parked=parked,
         parked_reason=parked_reason,
+        fallback=fallback or None,
+        handed_to=handed_to or None,
         auto_retries=mark.get("x", 0),
         max_attempts=spec.retry.attempts if spec.retry else spec.attempts,
     )

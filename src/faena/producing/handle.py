@@ -11,6 +11,7 @@ from faena.errors import (
     ArgumentError,
     JobCancelled,
     JobFailed,
+    JobHandedOver,
     JobTimedOut,
     PayloadError,
     arguments,
@@ -52,9 +53,10 @@ class Handle(Generic[R]):
     async def result(self, timeout: timedelta | str | None = None) -> R:
         """Wait for the job, through outages of the broker, and return its result.
 
-        Raises JobFailed (JobTimedOut, JobCancelled) if it did not complete, ResultTimeout if it is
-        not finished in time, JobNotFound if retention has removed it, and PayloadError if the
-        result does not match the handler's return type.
+        Raises JobFailed (JobTimedOut, JobCancelled) if it did not complete, JobHandedOver if a
+        fallback gave it to another task without a result and the handler's return type is not
+        None, ResultTimeout if it is not finished in time, JobNotFound if retention has removed it,
+        and PayloadError if the result does not match the handler's return type.
         """
         with arguments():
             wait_s = None if timeout is None else to_s("timeout", timeout)
@@ -65,7 +67,7 @@ class Handle(Generic[R]):
         try:
             return self._result.decode(view.result or b"null")
         except PayloadError as error:
-            raise of_result(error) if view.result else _dropped(view) from None
+            raise of_result(error) if view.result else _without(view) from None
 
     async def cancel(self, *, by: str | None = None) -> str:
         """Cancel the job: "cancelled", or "asked" if it runs and is being stopped.
@@ -113,9 +115,16 @@ class Handle(Generic[R]):
         return f"<Handle {self.queue}/{self.id}>"
 
 
-def _dropped(view: JobView) -> PayloadError:
+def _without(view: JobView) -> JobHandedOver | PayloadError:
+    """Why a completed job has no result."""
+    if view.handed_to:
+        return JobHandedOver(
+            f"job {view.id} has no result: its fallback handed it over to {view.fallback}, as job "
+            f"{view.handed_to}"
+        )
+    whose = f"its fallback {view.fallback}" if view.fallback else "the handler"
     return PayloadError(
-        f"job {view.id} must have a result of the handler's return type, has none: the handler "
+        f"job {view.id} must have a result of the handler's return type, has none: {whose} "
         f"returned None, or a value that could not be stored; see the job's log",
         op="result",
     )

@@ -10,6 +10,7 @@ from typing import Self
 from faena.errors import ConfigError
 from faena.resilience.permits import CURRENT, Permit, mark
 from faena.resilience.upstream_options import added, check_spent
+from faena.values.duration import describe
 
 
 class UpstreamCall:
@@ -21,8 +22,11 @@ class UpstreamCall:
         permit_in_thread: Callable[[], Permit],
         timeout_s: float,
         cost: Callable[[Mapping[str, int]], int],
+        upstream: str,
     ) -> None:
-        """`cost` is what a call costs that uses so much of each item."""
+        """`cost` is what a call costs that uses so much of each item; `upstream` is the name of
+        what is called."""
+        self._upstream = upstream
         self._ask, self._ask_in_thread = permit, permit_in_thread
         self._cost = cost
         self._timeout_s = timeout_s
@@ -71,6 +75,8 @@ class UpstreamCall:
         try:
             await self._timeout.__aexit__(kind, error, traceback)
         except TimeoutError as late:
+            within = describe(round(self._timeout_s * 1e6))
+            late.args = (f"upstream {self._upstream} did not answer within {within}",)
             mark(late, self._permit.end(late))
             raise
         held = CURRENT.get()

@@ -16,7 +16,7 @@ import inspect
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, Final, Literal, ParamSpec, Protocol, TypeAlias, TypeVar, cast
 
 from faena.engine import Engine
@@ -122,6 +122,18 @@ class Fallback:
         return self.left_us(reason, 0) is not None
 
 
+def refuse_foreign_task(name: str, target: Any, app: Any) -> None:
+    """Refuse as a fallback a task of another app: its jobs would go to that app's broker."""
+    if target is not None and target.app is not app:
+        raise ConfigError(
+            f"fallback of task {name} must be a task of app {app.name}, got {target.queue}/"
+            f"{target.name} of another app, {target.app.name}: declare it on a queue of app "
+            f"{app.name}",
+            field="fallback",
+            value=target,
+        )
+
+
 def has_fallback(function: object) -> bool:
     """Whether calls of a function fall back to another one."""
     return bool(getattr(function, _OWNED, False))
@@ -162,6 +174,18 @@ def check_call_fallback(fallback: Any, on_error: object) -> None:
         )
 
 
+def check_guarded(upstream: str, function: Any) -> None:
+    """Refuse what no decorator can make a call, such as a class or a task."""
+    is_one = inspect.isroutine(function) or isinstance(function, partial)
+    if not is_one or inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise ConfigError(
+            f"what is called as upstream {upstream} must be a function that returns its result, "
+            f"got {shown(function)}; a task names its upstreams: @queue.task(upstreams=[…])",
+            field="function",
+            value=function,
+        )
+
+
 class _Instead:
     """The fallback of the calls of a function."""
 
@@ -194,6 +218,7 @@ def guard_call(
     upstream: Called, function: Callable[P, R], fallback: Callable[P, Any], *, on_error: bool
 ) -> Callable[P, R]:
     """A function whose calls are calls to the upstream, and fall back to another function."""
+    check_guarded(upstream.name, function)
     instead = _Instead(upstream, fallback, on_error=on_error)
 
     @wraps(function)
@@ -242,10 +267,13 @@ async def tell_of_call(upstream: Called) -> None:
         _log.warning("fallback_failed of %s was not recorded: %s", upstream.name, error)
 
 
-async def tell_of_job(engine: Engine, shard: str, event: str, job: str) -> None:
-    """An event: a job has fallen back, or its fallback has failed."""
+async def tell_of_job(
+    engine: Engine, shard: str, event: str, job: str, lease: str, used: str
+) -> None:
+    """An event: a job has fallen back, or its fallback has failed; `used` is which one, and the
+    job that it was handed over to, if it was."""
     try:
         async with asyncio.timeout(_TELLING_S):
-            await engine.ask("fallback", shard, event=event, what=job)
+            await engine.ask("fallback", shard, event=event, what=job, lease=lease, used=used)
     except (FaenaError, TimeoutError) as error:
         _log.warning("%s of job %s was not recorded: %s", event, job, error)

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, Protocol, TypedDict
 
-from faena.errors import ConfigError, shown
+from faena.errors import ConfigError, shown, unknown_name
 from faena.options.fields import check_choice, check_is
 from faena.resilience.feature_copy import FeatureCopy, FeatureFollower
 from faena.resilience.feature_views import FeatureView, view_at
@@ -89,12 +89,61 @@ class FeatureFields(TypedDict, total=False):
     message: str | None
 
 
-class Feature:
+class FeatureControl:
+    """A feature by its name, which any program may declare: its state, and what operators say."""
+
+    def __init__(self, name: str, app: FollowingApp) -> None:
+        self.name = name
+        self._app = app
+
+    async def view(self) -> FeatureView:
+        """The feature as the server knows it."""
+        seen = await (await self._app.feature_follower()).look()
+        features = view_at(seen, seen.now).features
+        if self.name not in features:
+            raise unknown_name("feature", self.name, features, field="feature", value=self.name)
+        return features[self.name]
+
+    async def set(
+        self,
+        state: Trouble,
+        *,
+        message: str | None = None,
+        by: str = "operator",
+        lasting: Duration | None = None,
+    ) -> None:
+        """Say that it is not healthy, until `clear` or for a time.
+
+        A feature can be worse than that, never better: to end what was set, `clear` it.
+        """
+        if state not in TROUBLES:
+            raise ConfigError(
+                f"state must be 'degraded' or 'offline', got {shown(state)}; `clear` ends a state "
+                "that was set by hand",
+                field="state",
+                value=state,
+            )
+        named = decision(message, by, lasting)
+        follower = await self._app.feature_follower()
+        await follower.apply(
+            "feature", self.name, lambda: follower.calls.set(self.name, state, **named)
+        )
+
+    async def clear(self, *, by: str = "operator") -> bool:
+        """End what was set by hand; False if nothing was. Other sources stay."""
+        by = check_label("by", by)
+        follower = await self._app.feature_follower()
+        return await follower.apply(
+            "feature", self.name, lambda: follower.calls.set(self.name, "", by=by)
+        )
+
+
+class Feature(FeatureControl):
     """One feature of an app."""
 
     def __init__(self, name: str, options: FeatureOptions, app: FollowingApp) -> None:
-        self.name, self.options = name, options
-        self._app = app
+        super().__init__(name, app)
+        self.options = options
 
     def __repr__(self) -> str:
         return f"<Feature {self.name}>"
@@ -126,52 +175,13 @@ class Feature:
         """Whether its fallback is to be used, if it has one."""
         return self.now.uses_fallback
 
-    # -- on the server --------------------------------------------------------------------------
 
-    async def view(self) -> FeatureView:
-        """The feature as the server knows it."""
-        seen = await (await self._app.feature_follower()).look()
-        return view_at(seen, seen.now).features[self.name]
+class LevelControl:
+    """A level by its name, which any program may declare."""
 
-    async def set(
-        self,
-        state: Trouble,
-        *,
-        message: str | None = None,
-        by: str = "operator",
-        lasting: Duration | None = None,
-    ) -> None:
-        """Say that it is not healthy, until `clear` or for a time.
-
-        A feature can be worse than that, never better: to end what was set, `clear` it.
-        """
-        if state not in TROUBLES:
-            raise ConfigError(
-                f"state must be 'degraded' or 'offline', got {shown(state)}; `clear` ends a state "
-                "that was set by hand",
-                field="state",
-                value=state,
-            )
-        named = decision(message, by, lasting)
-        follower = await self._app.feature_follower()
-        await follower.apply(self.name, lambda: follower.calls.set(self.name, state, **named))
-
-    async def clear(self, *, by: str = "operator") -> bool:
-        """End what was set by hand; False if nothing was. Other sources stay."""
-        by = check_label("by", by)
-        follower = await self._app.feature_follower()
-        return await follower.apply(self.name, lambda: follower.calls.set(self.name, "", by=by))
-
-
-class Level:
-    """A saved set of states of features, for days on which less must do."""
-
-    def __init__(self, name: str, states: Mapping[str, str], app: FollowingApp) -> None:
-        self.name, self.states = name, states
+    def __init__(self, name: str, app: FollowingApp) -> None:
+        self.name = name
         self._app = app
-
-    def __repr__(self) -> str:
-        return f"<Level {self.name}>"
 
     async def on(
         self,
@@ -183,15 +193,28 @@ class Level:
         """Switch it on, until `off` or for a time."""
         named = decision(message, by, lasting)
         follower = await self._app.feature_follower()
-        await follower.apply(self.name, lambda: follower.calls.switch(self.name, "on", **named))
+        await follower.apply(
+            "level", self.name, lambda: follower.calls.switch(self.name, "on", **named)
+        )
 
     async def off(self, *, by: str = "operator") -> bool:
         """Switch it off; False if it was off."""
         by = check_label("by", by)
         follower = await self._app.feature_follower()
         return await follower.apply(
-            self.name, lambda: follower.calls.switch(self.name, "off", by=by)
+            "level", self.name, lambda: follower.calls.switch(self.name, "off", by=by)
         )
+
+
+class Level(LevelControl):
+    """A saved set of states of features, for days on which less must do."""
+
+    def __init__(self, name: str, states: Mapping[str, str], app: FollowingApp) -> None:
+        super().__init__(name, app)
+        self.states = states
+
+    def __repr__(self) -> str:
+        return f"<Level {self.name}>"
 
 
 def decision(message: str | None, by: str, lasting: Duration | None) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from typing import Any, Final
 from faena.engine import Engine
 from faena.engine.calls.features import FeatureCalls, Seen, Unknown
 from faena.engine.wire.subscription import Subscription
-from faena.errors import ConfigError, FaenaError, nearest, shown
+from faena.errors import ConfigError, FaenaError, unknown_name
 from faena.resilience.feature_views import FeatureView, feature_at
 
 _LOOK_S: Final = 30.0
@@ -121,17 +121,17 @@ class FeatureFollower:
         await self.calls.declare(self._declared.features, self._declared.levels)
         self._version = version
 
-    async def apply(self, name: str, change: Callable[[], Any]) -> bool:
-        """Change a feature or level of this program; this process knows of it afterwards.
+    async def apply(self, kind: str, name: str, change: Callable[[], Any]) -> bool:
+        """Change a `feature` or a `level`; this process knows of it afterwards.
 
-        The server may have lost it.
+        The server may have lost one of this program's.
         """
-        has_changed = await self._apply(name, change)
+        has_changed = await self._apply(kind, name, change)
         if self._copy.is_kept:
             await self.renew()
         return has_changed
 
-    async def _apply(self, name: str, change: Callable[[], Any]) -> bool:
+    async def _apply(self, kind: str, name: str, change: Callable[[], Any]) -> bool:
         if self._version != self._declared.version:
             await self.declare()
         try:
@@ -141,13 +141,9 @@ class FeatureFollower:
         try:
             return bool(await change())
         except Unknown:
-            names = [*self._declared.features, *self._declared.levels]
-            hint = nearest(name, names)
-            raise ConfigError(
-                f"feature must be one that a program declares, got {shown(name)}; {hint}",
-                field="feature",
-                value=name,
-            ) from None
+            seen = await self.calls.look()
+            known = [one.name for one in (seen.features if kind == "feature" else seen.levels)]
+            raise unknown_name(kind, name, known, field=kind, value=name) from None
 
     # -- following ------------------------------------------------------------------------------
 

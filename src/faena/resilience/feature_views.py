@@ -21,11 +21,14 @@ class FeatureSource(View, frozen=True, kw_only=True):
     """`operator`, `check`, or what it is and which one: `breaker:afip`, `level:black-friday`."""
     state: str
     message: str | None
+    """What to tell users, if the operator who set it said so."""
     since: int
     until: int | None
     """When it ends by itself; None: it does not."""
     by: str | None
     """The operator who set it, if one did."""
+    reason: str | None
+    """Why, for operators: the reason of a panic, the error of a health check."""
 
 
 class FeatureView(View, frozen=True, kw_only=True):
@@ -39,11 +42,14 @@ class FeatureView(View, frozen=True, kw_only=True):
     is_critical: bool
     fallback: str
     message: str | None
-    """What to tell: the words of who set it, else those of the feature, else of the source."""
+    """What to tell users: the words of the operator who set the state, else those of the feature;
+    None if neither says any, and while it is healthy."""
     since: int | None
     """When the state began; None if it has always been so."""
     source: str | None
     """What makes it so; None while it is healthy."""
+    reason: str | None
+    """Why, for operators, if the source says so: the reason of a panic, the error of a check."""
     sources: tuple[FeatureSource, ...]
     """Everything that says it is not healthy."""
 
@@ -108,17 +114,12 @@ def feature_at(row: FeatureRow, now: int) -> FeatureView:
         state=state,
         is_critical=row.is_critical,
         fallback=row.fallback,
-        message=None if cause is None else _message(row, cause),
+        message=(cause and (cause.message or row.message)) or None,
         since=(row.since if state == row.state else max(ended, default=now)) or None,
         source=None if cause is None else cause.source,
+        reason=(cause and cause.reason) or None,
         sources=tuple(_source(one) for one in sources),
     )
-
-
-def _message(row: FeatureRow, cause: Source) -> str | None:
-    """A person's words come first; those of a failed check are for operators."""
-    said = (cause.message, row.message) if cause.by else (row.message, cause.message)
-    return said[0] or said[1] or None
 
 
 def _source(one: Source) -> FeatureSource:
@@ -129,6 +130,7 @@ def _source(one: Source) -> FeatureSource:
         since=one.since,
         until=one.until or None,
         by=one.by or None,
+        reason=one.reason or None,
     )
 
 

@@ -14,10 +14,12 @@ from faena.options.fields import build, check_choice
 from faena.resilience.feature import (
     TROUBLES,
     Feature,
+    FeatureControl,
     FeatureFields,
     FeatureOptions,
     FollowingApp,
     Level,
+    LevelControl,
     Trouble,
 )
 from faena.resilience.feature_copy import DeclaredFeatures, FeatureFollower
@@ -67,6 +69,16 @@ class Features:
         if name not in self.levels:
             raise unknown_name("level", name, self.levels, field="level", value=name)
         return self.levels[name]
+
+    # -- what any program declares --------------------------------------------------------------
+
+    def control(self, name: str) -> FeatureControl:
+        """A feature by its name, also one that another program declares."""
+        return self._features.get(name) or FeatureControl(check_name("feature", name), self._app)
+
+    def level_control(self, name: str) -> LevelControl:
+        """A level by its name, also one that another program declares."""
+        return self.levels.get(name) or LevelControl(check_name("level", name), self._app)
 
     # -- forgetting -----------------------------------------------------------------------------
 
@@ -158,9 +170,10 @@ class Features:
         built = build(HealthCheckOptions, "health check", options)
 
         def decorate(run: R) -> R:
-            if not inspect.iscoroutinefunction(run):
+            if not inspect.iscoroutinefunction(run) or _needs_arguments(run):
                 raise ConfigError(
-                    f"health check must be a coroutine function (async def), got {shown(run)}",
+                    "health check must be a coroutine function (async def) that takes no "
+                    f"argument, got {shown(run)}",
                     field="health_check",
                     value=run,
                 )
@@ -203,6 +216,14 @@ class FeatureKeeper:
                 group.create_task(checker.run())
         finally:
             await self._follower.close()
+
+
+def _needs_arguments(function: Callable[..., object]) -> bool:
+    try:
+        inspect.signature(function).bind()
+    except TypeError:
+        return True
+    return False
 
 
 def _refuse_second(what: str, name: str, known: Mapping[str, object]) -> None:

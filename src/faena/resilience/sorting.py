@@ -28,6 +28,7 @@ _log = logging.getLogger("faena.resilience")
 KINDS: Final = get_args(Kind)
 _A_SECOND_US: Final = 1_000_000
 _ANSWERED: Final = 400
+_STATUSES: Final = range(100, 600)
 _TOO_MANY: Final = 429
 _SERVER: Final = 500
 _RETRYABLE: Final = frozenset({408, 421, 425})
@@ -50,9 +51,11 @@ def check_sorting(sorting: Any) -> Sorting:
     if isinstance(sorting, Mapping):
         for key, kind in sorting.items():
             is_class = isinstance(key, type) and issubclass(key, BaseException)
-            if not is_class and not (isinstance(key, int) and not isinstance(key, bool)):
+            is_status = isinstance(key, int) and not isinstance(key, bool) and key in _STATUSES
+            if not is_class and not is_status:
                 raise ConfigError(
-                    f"sorting must be by exception class or HTTP status, got {shown(key)}",
+                    "sorting must be by exception class or HTTP status (100 to 599), "
+                    f"got {shown(key)}",
                     field="sorting",
                     value=sorting,
                 )

@@ -22,12 +22,13 @@ from typing import Any, Final, ParamSpec, TypeVar, cast
 
 from faena.engine import Engine
 from faena.engine.calls.upstreams import UpstreamView
-from faena.errors import ConfigError
+from faena.errors import ConfigError, shown
+from faena.options.fields import check_is
 from faena.outcomes import UpstreamUnavailable
 from faena.resilience.call import UpstreamCall
 from faena.resilience.call_group import CallGroup
 from faena.resilience.control import UpstreamControl
-from faena.resilience.fallback import check_call_fallback, guard_call
+from faena.resilience.fallback import check_call_fallback, check_guarded, guard_call
 from faena.resilience.gate import Gate, Wanted
 from faena.resilience.permits import (
     CURRENT,
@@ -39,6 +40,7 @@ from faena.resilience.permits import (
 from faena.resilience.sorting import Sorted, sort_error
 from faena.resilience.upstream_options import UpstreamOptions, added, check_spent, check_used
 from faena.values.duration import Duration
+from faena.values.keywords import known_keywords
 from faena.values.names import check_label
 
 P = ParamSpec("P")
@@ -119,6 +121,7 @@ class Upstream:
             raise ConfigError(f"upstream {self.name} must have prices, got none", field="prices")
         return prices.cost(check_used("used", used), upstream=self.name)
 
+    @known_keywords("call")
     def call(
         self, *, tenant: str | None = None, estimate: Mapping[str, int] | None = None
     ) -> UpstreamCall:
@@ -138,6 +141,7 @@ class Upstream:
             lambda: self._permit_in_thread(whose, micro),
             self._timeout_s,
             self._cost,
+            self.name,
         )
 
     async def run(self, function: Callable[P, Awaitable[R]], *args: P.args, **named: P.kwargs) -> R:
@@ -147,11 +151,19 @@ class Upstream:
 
     def run_sync(self, function: Callable[P, R], *args: P.args, **named: P.kwargs) -> R:
         """Call a plain function as one call to the upstream, in a thread without event loop."""
+        if inspect.iscoroutinefunction(function):
+            raise ConfigError(
+                f"run_sync must be given a plain function, got {shown(function)}, which is async: "
+                f"write `await {self.name}.run(…)`",
+                field="function",
+                value=function,
+            )
         with self.call():
             return function(*args, **named)
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
         """Have every call of a function be one to the upstream: `@afip`."""
+        check_guarded(self.name, function)
 
         @wraps(function)
         async def guarded(*args: P.args, **named: P.kwargs) -> Any:
@@ -269,12 +281,24 @@ def refuse_foreign(what: str, given: Sequence[Any], app: str, own: Mapping[str, 
     """Refuse upstreams of another app: this one's workers do not declare them on the broker."""
     for one in given:
         if isinstance(one, Upstream) and own.get(one.name) is not one:
-            raise ConfigError(
-                f"{what} must be upstreams of app {app}, got {one.name} of another app, "
-                f"{one.app_name}: declare it with upstream({one.name!r}) of app {app}",
-                field="upstreams",
-                value=given,
-            )
+            raise _foreign(f"{what} must be upstreams", one, app, field="upstreams", value=given)
+
+
+def check_own(upstream: Any, app: str, own: Mapping[str, Upstream]) -> Upstream:
+    """Return `upstream` if it is one of the app."""
+    check_is("upstream", upstream, Upstream)
+    if own.get(upstream.name) is upstream:
+        return upstream
+    raise _foreign("upstream must be one", upstream, app, field="upstream", value=upstream)
+
+
+def _foreign(words: str, one: Upstream, app: str, *, field: str, value: object) -> ConfigError:
+    return ConfigError(
+        f"{words} of app {app}, got {one.name} of another app, {one.app_name}: declare it with "
+        f"upstream({one.name!r}) of app {app}",
+        field=field,
+        value=value,
+    )
 
 
 def _unless_closed(permit: Permit, group: CallGroup) -> Permit:

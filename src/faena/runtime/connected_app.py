@@ -5,20 +5,19 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar, Unpack
+from typing import Any, Self, TypeVar
 
 from faena.engine.engine import Clock
 from faena.engine.wire.patience import within
 from faena.errors import ConfigError, StoreUnavailable, shown
 from faena.inspection.doctor import Finding, visit
-from faena.options import QueueOptions, build
+from faena.options import QueueOptions
 from faena.queue import Queue
-from faena.resilience.cached_read import CachedValue, ReadFields, ReadTerms, cached_read
 from faena.resilience.feature_copy import FeatureCopy, FeatureFollower
 from faena.runtime.connections import Connection, Links, Runtime
 from faena.runtime.portal import Portal
@@ -145,13 +144,6 @@ class ConnectedApp:
         """
         with within(to_us("patience", patience, least_us=1) / 1e6):
             yield
-
-    async def cached_read(
-        self, key: str, fetch: Callable[[], Awaitable[T]], **terms: Unpack[ReadFields]
-    ) -> CachedValue[T]:
-        """Read a value, or use one that was read before; see `ReadTerms` and docs/fallbacks.md."""
-        built = build(ReadTerms, "cached_read", {**terms, "key": key})
-        return await cached_read(self.runtime, built, fetch)
 
     @property
     def namespace(self) -> str:

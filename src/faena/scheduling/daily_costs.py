@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import inspect
 import re
+import typing
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from faena.declaring.handler import refuse_bare
+from faena.declaring.signature import choices
 from faena.errors import ConfigError, shown
 from faena.job import Job
 from faena.resilience.costs import CostReport, yesterday
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from faena.app import Faena
     from faena.queue import Queue
 
+_TAKEN: Final = (CostReport, object, Any)
 _TIME: Final = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])")
 
 
@@ -64,6 +67,7 @@ def _check(function: Any) -> None:
     try:
         if is_fit:
             inspect.signature(function).bind(None)
+            is_fit = _takes_report(function)
     except TypeError:
         is_fit = False
     if not is_fit:
@@ -73,3 +77,14 @@ def _check(function: Any) -> None:
             field="daily_cost_report",
             value=function,
         )
+
+
+def _takes_report(function: Any) -> bool:
+    """Whether its parameter may be a CostReport: one without a type may, and one whose type is
+    not to be found here."""
+    first = next(iter(inspect.signature(function).parameters))
+    try:
+        hint = typing.get_type_hints(function).get(first, Any)
+    except NameError:
+        return True
+    return hint is Any or any(one in _TAKEN for one in choices(hint))

@@ -24,7 +24,11 @@ KINDS: Final = (
     Kind("completed", "job", "completed"),
     Kind("retried", "job", "an attempt failed, and the job will be retried"),
     Kind("snoozed", "job", "postponed by its handler"),
-    Kind("parked", "job", "postponed by a worker that does not know its task or version"),
+    Kind(
+        "parked",
+        "job",
+        "put off by a worker: unknown task or version, or its upstream takes no calls",
+    ),
     Kind("limited", "job", "postponed because a provider limited the rate"),
     Kind("released", "job", "released by a stopping worker"),
     Kind("rescued", "job", "put back after its worker was lost"),

@@ -18,7 +18,7 @@ from faena.engine.scripts import Claim, Exchanged, Late, Settlement, Turn
 from faena.flows.relay import Relay
 from faena.middleware import Middleware
 from faena.options import DeadLetters
-from faena.outcomes import ErrorRecord, Expired, Outcome, Snoozed
+from faena.outcomes import ErrorRecord, Expired, Outcome
 from faena.producing.batcher import CallIds
 from faena.queue import Queue
 from faena.resilience.fallback import tell_of_job
@@ -278,13 +278,12 @@ class _Line:
         self._on_ran(self._ran(claim, outcome, attempt))
 
     def _ran(self, claim: Claim, outcome: Outcome, attempt: Attempt | None) -> Ran:
-        is_parked = attempt is None and isinstance(outcome, Snoozed)
         return Ran(
             queue=self._queue.name,
             task=_task_of(claim.spec),
             id=claim.id,
             number=claim.attempts + 1,
-            ending="parked" if is_parked else ending_of(outcome),
+            ending=ending_of(outcome),
             outcome=outcome,
             result=result_of(attempt.handler, outcome) if attempt else None,
             raised=self._witness.raised.pop(claim.id, None),

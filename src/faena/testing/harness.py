@@ -17,7 +17,7 @@ from faena.job import JobView
 from faena.options.fields import check_is
 from faena.queue import Queue
 from faena.resilience.money import read_money
-from faena.resilience.upstream import Upstream
+from faena.resilience.upstream import Upstream, check_own
 from faena.states import State
 from faena.task import Task
 from faena.testing import inline
@@ -167,7 +167,15 @@ class Harness:
 
         `tenant` is whose, if each tenant has its own.
         """
-        check_is("upstream", upstream, Upstream)
+        check_own(upstream, self.app.name, self.app.upstreams)
+        if tenant is not None and upstream.options.breaker.per != "tenant":
+            raise ConfigError(
+                f"tenant must be left out, because all tenants share the breaker of "
+                f"{upstream.name}, got {shown(tenant)}; for one of each tenant, declare it with "
+                f"breaker=Breaker(per='tenant')",
+                field="tenant",
+                value=tenant,
+            )
         gate = (await self.app.runtime()).gate
         whose = "" if tenant is None else check_label("tenant", tenant)
         gate.group([upstream], whose).counters[0].add_bad(_MANY_CALLS)
@@ -178,7 +186,7 @@ class Harness:
         self, upstream: Upstream, amount: str, *, tenant: str | None = None, task: str = ""
     ) -> None:
         """Have so much been spent on calls to an upstream now, such as "50 USD"."""
-        check_is("upstream", upstream, Upstream)
+        check_own(upstream, self.app.name, self.app.upstreams)
         prices, money = upstream.options.price_list, read_money("amount", amount)
         if prices is None or prices.currency != money.currency:
             wanted = "prices" if prices is None else f"its currency, {prices.currency}"

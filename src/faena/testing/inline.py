@@ -21,7 +21,7 @@ from faena.outcomes import Completed, Outcome
 from faena.producing.receipt import Receipt
 from faena.producing.sealing import seal_job
 from faena.resilience.money import Money
-from faena.resilience.upstream import STAND_IN, Upstream
+from faena.resilience.upstream import STAND_IN, Upstream, refuse_foreign
 from faena.task import EnqueueFields, Task
 from faena.testing.inputs import Counts, Parents, counts_of, parents_of
 from faena.testing.report import Ran, ending_of
@@ -99,6 +99,7 @@ async def attempt(
     before = parents_of(parents), counts_of(group)
     (job_id, spec), now = await _sealed(task, payload, options, *before), time.time_ns() // 1000
     notes, witness, gate = _Notebook(), Witness(), StandIn(frugal=frugal, refused=refused)
+    refuse_foreign("refused", refused, task.app.name, task.app.upstreams)
     claim = Claim(job_id, "inline", spec, 0.0, number - 1, 0, 0, enqueued_at=now)
     before_it = STAND_IN.set(gate)
     try:

@@ -65,7 +65,9 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
         return getattr(self.outcome, "error", None)
 
     def __str__(self) -> str:
-        line = f"{self.queue}/{self.task} {self.id} attempt {self.number}: {self.ending}"
+        is_unrun = isinstance(self.outcome, Buried) and not self.outcome.has_run
+        which = "no attempt" if is_unrun else f"attempt {self.number}"
+        line = f"{self.queue}/{self.task} {self.id} {which}: {self.ending}"
         if self.error is None:
             return line
         return f"{line}, {self.error.name}: {self.error.message}"
@@ -107,7 +109,8 @@ class Report(msgspec.Struct, frozen=True):
 
 def ending_of(outcome: Outcome) -> str:
     """The word for an outcome: the state or the counter that it leads to."""
-    return _WORDS[type(outcome)]
+    is_parked = isinstance(outcome, Snoozed) and outcome.is_parked
+    return "parked" if is_parked else _WORDS[type(outcome)]
 
 
 def _stack(ran: Ran) -> str:

@@ -26,6 +26,7 @@ class Source(msgspec.Struct, array_like=True, frozen=True):
     until: int
     """0 for one that does not end by itself."""
     by: str
+    reason: str
 
 
 class FeatureRow(msgspec.Struct, array_like=True, frozen=True):

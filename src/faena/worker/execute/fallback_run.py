@@ -14,15 +14,15 @@ from faena.declaring.handler import Handler
 from faena.engine import envelope
 from faena.errors import FallbackFailed, InternalError
 from faena.outcomes import Buried, Outcome
-from faena.resilience.escalation import Handed
+from faena.resilience.escalation import Handed, handed_id
 from faena.resilience.permits import drop_permits
 from faena.worker.execute.attempt_state import Attempt
 from faena.worker.execute.fallback import Fallen, SecondAttempt, may_have_been_handed
 from faena.worker.execute.judge import Judge
 from faena.worker.execute.time_limits import TimeLimits
 
-Tell = Callable[[str, str], Awaitable[None]]
-"""Writes an event: its name, and the job."""
+Tell = Callable[[str, str, str, str], Awaitable[None]]
+"""Writes an event: its name, the job, its lease, and which fallback was used."""
 
 
 class End(Protocol):
@@ -98,7 +98,8 @@ class Fallbacks:
             event = _event_of(outcome, event)
         try:
             if event and self._aid.tell is not None:
-                await self._aid.tell(event, attempt.claim.id)
+                claim = attempt.claim
+                await self._aid.tell(event, claim.id, claim.lease, _used(attempt))
         finally:
             self._end(attempt, outcome, is_abandoned=attempt.is_unslotted)
 
@@ -125,6 +126,11 @@ def _second(attempt: Attempt, fallen: Fallen, *, is_unslotted: bool) -> SecondAt
     elif handler.payload is not None:
         second.payload = handler.payload.decode(spec.payload)
     return second
+
+
+def _used(attempt: SecondAttempt) -> str:
+    fallback = attempt.fallback
+    return f"{fallback.name} {handed_id(attempt.job)}" if fallback.target else fallback.name
 
 
 def _event_of(outcome: Outcome | None, event: str) -> str:

@@ -175,7 +175,8 @@ class Judge:
             return fallen
         if self.admission is not None:
             return self.admission.outcome_of(error)
-        return Snoozed(wait_of(error), f"upstream {error.upstream}: {error.reason}")
+        words = f"upstream {error.upstream}: {error.reason}"
+        return Snoozed(wait_of(error), words, is_parked=True)
 
     def _rate_limited(self, attempt: Attempt, meaning: Sorted) -> Outcome | Fallen:
         """An upstream's answer is known for what it is; it costs no attempt either."""
@@ -220,14 +221,16 @@ class Judge:
     def _bury(
         self, claim: Claim, error: BaseException, job: Job | None, *, has_run: bool = True
     ) -> Buried:
-        record = self._record(claim, error, job)
+        record = self._record(claim, error, job, has_run=has_run)
         note = death_note(record, error, job, self._dead_letters)
         return Buried(record, has_run, note)
 
-    def _record(self, claim: Claim, error: BaseException, job: Job | None) -> ErrorRecord:
+    def _record(
+        self, claim: Claim, error: BaseException, job: Job | None, *, has_run: bool = True
+    ) -> ErrorRecord:
         return record_of(
             error,
-            attempt=claim.attempts + 1,
+            attempt=claim.attempts + 1 if has_run else 0,
             worker=self._worker,
             at=self.now,
             started_at=job.started_us if job else 0,

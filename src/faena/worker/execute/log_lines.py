@@ -23,12 +23,15 @@ def log_end(queue: str, claim: Claim, outcome: Outcome | None, attempt: Attempt 
     else:
         return
     task, tenant = _named(claim, attempt)
-    most = attempt.retry.attempts if attempt else 0
+    most, number = attempt.retry.attempts if attempt else 0, claim.attempts + 1
+    what = f"attempt {number} of {most}" if attempt else "reading it"
+    if attempt and isinstance(outcome, Buried) and not outcome.has_run:
+        what, words, number = "no attempt was made,", "and the job is dead", 0
     _log.log(
         level,
         "%s: %s %s: %s",
         _whose(queue, task or "", claim.id, tenant or ""),
-        f"attempt {claim.attempts + 1} of {most}" if attempt else "reading it",
+        what,
         words,
         _told(outcome.error),
         extra={
@@ -36,7 +39,7 @@ def log_end(queue: str, claim: Claim, outcome: Outcome | None, attempt: Attempt 
             "task": task,
             "job_id": claim.id,
             "tenant": tenant,
-            "attempt": claim.attempts + 1,
+            "attempt": number,
             "max_attempts": most,
             "error": outcome.error.name,
             "code": outcome.error.code,

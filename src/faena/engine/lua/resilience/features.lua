@@ -3,7 +3,7 @@
 -- keys     features, upstreams hashes · breaker strings · events stream
 --@args     none
 -- returns  packed: now · when time alone changes the next state, 0 for never · {feature, is_critical, fallback, message,
---          state, since, {{source, state, message, since, until, by} …}} … · {level, {{feature, state} …}, is_on, message,
+--          state, since, {{source, state, message, since, until, by, reason} …}} … · {level, {{feature, state} …}, is_on, message,
 --          since, until, by} …
 --@flags allow-oom
 --@include now, feature_states

@@ -9,13 +9,14 @@
 --   y  {how often, why}: it was parked since a handler last had it
 --   s  its place in its chain, to which it comes back
 --   v  {lease, costs}: what its handler has said it used under that lease
+--   f  the fallback that was used instead of its handler, and the job that it was handed over to
 -- `z` makes it long, see listpack.lua.
 --@include safe_read, keys, idle_queue, listpack
 --@exports read_mark, marks_of, save_marks, save_mark
 --@state is_any_marked = nil   -- asked once a call
 
 local KINDS = { a = 'number', e = 'number', l = 'number', p = 'number', x = 'number', k = 'number', q = 'number',
-                u = 'string', m = 'string', n = 'string', o = 'string', b = 'string', d = 'string', w = 'string', t = 'string', r = 'string',
+                u = 'string', m = 'string', n = 'string', o = 'string', b = 'string', d = 'string', w = 'string', t = 'string', r = 'string', f = 'string',
                 v = 'table', y = 'table' }
 
 local function read_mark(packed)

@@ -67,7 +67,7 @@ local function sorted_names(records)
   return names
 end
 
---- What breakers and panics say of the upstreams that features need: {source, is open, since, until, message, by} ….
+--- What breakers and panics say of the upstreams that features need: {source, is open, since, until, reason, by} ….
 local function troubles_of(all)
   local names, troubles, breakers, fields = {}, {}, {}, {}
   for _, feature in pairs(all.f) do
@@ -106,37 +106,37 @@ local function troubles_of(all)
   return troubles
 end
 
---- Everything that says something of one feature: {source, state, message, since, until, by} …; and when the
--- last one ended that says nothing more.
+--- Everything that says something of one feature: {source, state, message, since, until, by, reason} …; and when the
+-- last one ended that says nothing more. The message is for users, and only people give one; the reason is why.
 local function sources_of(name, feature, all, troubles, now)
   local found, ended_at = {}, 0
 
-  local function add(source, state, message, since, until_at, by)
+  local function add(source, state, message, since, until_at, by, reason)
     if until_at > 0 and until_at <= now then
       ended_at = math.max(ended_at, until_at)
     elseif RANK[state] and state ~= 'healthy' then
-      found[#found + 1] = { source, state, message, since, until_at, by }
+      found[#found + 1] = { source, state, message, since, until_at, by, reason }
     end
   end
 
   local set = all.m[name]
   if set then
-    add('operator', set.s, set.m or '', set.a or 0, set.u or 0, set.b or '')
+    add('operator', set.s, set.m or '', set.a or 0, set.u or 0, set.b or '', '')
   end
   for _, level in ipairs(sorted_names(all.o)) do
     local on, rules = all.o[level], all.l[level] or {}
-    add('level:' .. level, rules[name], on.m or '', on.a or 0, on.u or 0, on.b or '')
+    add('level:' .. level, rules[name], on.m or '', on.a or 0, on.u or 0, on.b or '', '')
   end
   for _, upstream in ipairs(feature.upstreams or {}) do
     for _, trouble in ipairs(troubles[upstream] or {}) do
-      local source, is_open, since, until_at, message, by = unpack(trouble)
+      local source, is_open, since, until_at, reason, by = unpack(trouble)
       local state = is_open and (feature.when_open or 'offline') or 'degraded'
-      add(source, state, message, since, until_at, by)
+      add(source, state, '', since, until_at, by, reason)
     end
   end
   local check = all.c[name]
   if check and check.x == 1 then
-    add('check', feature.check, check.m or '', check.a or 0, 0, '')
+    add('check', feature.check, '', check.a or 0, 0, '', check.m or '')
   end
   return found, ended_at
 end

@@ -18,7 +18,7 @@ end
 local function rescue_one(batch, id, record, mark, conf, now)
   table.insert(batch.left, id)
   note_place(batch, id, record)
-  mark.l, mark.i = (mark.l or 0) + 1, 1
+  mark.l, mark.i, mark.f = (mark.l or 0) + 1, 1, nil
   local loss = loss_json(death_of(record, now), mark.l)
   append_line(id, 'error', loss)
   if mark.c then
