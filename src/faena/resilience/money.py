@@ -239,7 +239,8 @@ class Budget:
     """Whether calls stop when it is used up; else it only tells."""
 
     soft: float | None = None
-    """The share from which on calls should be frugal: `call.is_frugal`; None: never."""
+    """A call should be frugal (`call.is_frugal`) if, with its own estimate, more than this share
+    would be spent and reserved; None: never."""
 
     thresholds: Sequence[int] = (50, 80, 90, 100)
     """At which percent an event is written, once in a period."""

@@ -83,6 +83,7 @@ KINDS: Final = (
     Kind("level_off", "level", "switched off"),
     Kind("level_forgotten", "level", "removed by hand"),
     Kind("budget_threshold", "upstream", "how much of a budget is spent; a currency for the total"),
+    Kind("budget_used_up", "upstream", "a hard budget has no room for another call; likewise"),
     Kind("gap", "queue", "events before this one are lost: see below"),
 )
 
