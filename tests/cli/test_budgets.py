@@ -49,8 +49,8 @@ def test_all_are_listed(cli: Cli) -> None:
     assert (code, err) == (0, "")
     heads, _, day, tenants, total = out.splitlines()
     assert heads.split()[:5] == ["budget", "per", "amount", "spent", "percent"]
-    assert day.split()[:8] == ["ai", "day", "1.00", "USD", "1.00", "USD", "100", "%"]
-    assert "hard, soft from 80%, used up" in day
+    assert day.split()[:8] == ["ai", "day", "1.00", "USD", "1.00", "USD", "100", "%,"]
+    assert ("100 %, used up" in day, "hard, soft from 80%" in day) == (True, True)
     assert tenants.startswith("ai @acme  ")
     assert (total.startswith("total USD"), " tells " in total) == (True, True)
     told = document(cli)
@@ -58,6 +58,10 @@ def test_all_are_listed(cli: Cli) -> None:
     assert told[0]["spent"] == {"micro": 10**6, "currency": "USD", "text": "1.00 USD"}
     assert (told[0]["left"]["micro"], told[0]["percent"]) == (0, 100.0)
     assert told[0]["ends_at"].endswith("T00:00:00Z")
+
+
+def test_the_default_of_top_is_shown(cli: Cli) -> None:
+    assert "[default: 10" in cli("budgets", "report", "--help")[1]
 
 
 def test_a_tenant_may_be_named(cli: Cli) -> None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from faena.engine.calls.resilience import Ask, Settled
 from faena.resilience.money import Budget
+from faena.values.money import Money
 
+CALL = 7
+"""What a call of any upstream is estimated to cost."""
 PLENTY = 100
 LOOK_AGAIN_US = 1_000_000
 
@@ -60,12 +63,14 @@ def period_of(now: int, per: str) -> tuple[str, int]:
 class Model:
     """All upstreams have one currency."""
 
-    budgets: Mapping[str, Sequence[Budget]]
+    budgets: MutableMapping[str, Sequence[Budget]]
     totals: Sequence[Budget]
     lots: dict[str, Lot] = field(default_factory=dict[str, Lot])
     spent: defaultdict[tuple[str, str], int] = field(default_factory=lambda: defaultdict(int))
     """(period, scope) → sum; scopes as the server has them, with those of tenants and tasks."""
     warned: defaultdict[tuple[str, str], int] = field(default_factory=lambda: defaultdict(int))
+    used_up: defaultdict[tuple[str, str], int] = field(default_factory=lambda: defaultdict(int))
+    """(period, scope) → the largest budget that was told to be used up."""
     events: list[str] = field(default_factory=list[str])
 
     def reserved(self, scope: str) -> int:
@@ -95,9 +100,12 @@ class Model:
                 self._count(upstream, told.tenant, told.task, micro, now)
                 for one, was in zip(drawn, before, strict=True):
                     self._warn(one, was, now)
+                    self._tell_used_up(one, now)
 
     def ask(self, asked: Ask, now: int) -> Expected:
         granted, upstream, reason, until, is_soft = self.judge(asked, asked.number, now)
+        for one in self._needs(asked)[1]:
+            self._tell_used_up(one, now)
         advance = self.advance(asked, now) if granted == asked.number else 0
         self.reserve(asked, granted + advance, now)
         return Expected(granted, upstream, reason, until - now, advance, is_soft)
@@ -168,5 +176,26 @@ class Model:
         name, percent = period_of(now, one.budget.per)[0], self._reached(one, now)
         if percent > was and percent > self.warned[name, one.scope]:
             self.warned[name, one.scope] = percent
-            words = f"{percent}% of the budget of {name} is spent"
-            self.events.append(f"{one.scope[2:]}\n{words}")
+            words = f"{percent}% of {_budget(one, name)} is spent{_spender(one)}"
+            self.events.append(f"budget_threshold {one.scope[2:]}\n{words}")
+
+    def _tell_used_up(self, one: Drawn, now: int) -> None:
+        name, _ = period_of(now, one.budget.per)
+        spent, told = self.spent[name, one.scope], self.used_up[name, one.scope]
+        if one.budget.hard and spent + CALL > one.limit > told:
+            self.used_up[name, one.scope] = one.limit
+            words = f"{_budget(one, name)} is used up{_spender(one)}: {Money(spent, 'USD')}"
+            costs = f"a call of {one.upstream} may cost {Money(CALL, 'USD')}"
+            self.events.append(f"budget_used_up {one.scope[2:]}\n{words} is spent, and {costs}")
+
+
+def _budget(one: Drawn, period: str) -> str:
+    days = "-".join(part for part in (period[:4], period[4:6], period[6:]) if part)
+    return f"{one.budget.money} for {days}"
+
+
+def _spender(one: Drawn) -> str:
+    if one.reason == "total_budget":
+        return " by all upstreams"
+    _, _, tenant = one.scope.partition("/@")
+    return f" by tenant {tenant}" if tenant else ""

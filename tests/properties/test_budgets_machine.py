@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -22,10 +24,11 @@ from faena.engine.scripts import texts
 from faena.engine.wire.wire import Wire
 from faena.resilience.money import TOTALS, total_settings
 from faena.resilience.upstream import UpstreamOptions
+from faena.values.money import Money
 from tests._support.rig import SECOND, Clock
 from tests._support.search import searching
 from tests._support.valkey import Server
-from tests.properties.budget_model import Expected, Lot, Model, period_of
+from tests.properties.budget_model import CALL, Expected, Lot, Model, period_of
 
 NUMBERS = itertools.count()
 HOUR, DAY = 3600 * SECOND, 86400 * SECOND
@@ -64,6 +67,7 @@ STEPS = st.one_of(
         st.sampled_from([1, SECOND, 30 * SECOND, 60 * SECOND, 2 * HOUR, 11 * HOUR, DAY, 20 * DAY]),
     ),
     st.tuples(st.just("look")),
+    st.tuples(st.just("raise"), st.sampled_from(["ai", "sms"]), st.integers(1, 60)),
 )
 
 
@@ -78,10 +82,14 @@ class Bank:
 
     async def declare(self) -> None:
         for name, budgets in self.model.budgets.items():
-            options = UpstreamOptions(prices=[Price("call", "0.000007 USD")], budgets=budgets)
-            await resilience.declare(self.engine, {name: options.settings()})
+            await self._declare(name, budgets)
         totals = total_settings(self.model.totals)
         await resilience.declare(self.engine, {TOTALS: totals})
+
+    async def _declare(self, name: str, budgets: Sequence[Budget]) -> None:
+        prices = [Price("call", str(Money(CALL, "USD")))]
+        options = UpstreamOptions(prices=prices, budgets=budgets)
+        await resilience.declare(self.engine, {name: options.settings()})
 
     async def do(self, step: tuple[Any, ...]) -> None:
         match step:
@@ -99,6 +107,9 @@ class Bank:
                 self.clock.now += us
             case ("look",):
                 await self.look()
+            case ("raise", name, micro):
+                self.model.budgets[name] = [_larger(one, micro) for one in self.model.budgets[name]]
+                await self._declare(name, self.model.budgets[name])
             case _:
                 pass
         await self.check()
@@ -168,8 +179,13 @@ class Bank:
 
     async def told(self) -> list[str]:
         rows = await self.engine.command("XRANGE", SHARD, "events", "-", "+")
-        words = [texts(fields)[4:] for _, fields in rows]
-        return [each for told in words for each in told[1::2] if told[0] == "budget_threshold"]
+        told = [texts(fields)[4:] for _, fields in rows]
+        pairs = [pair for one in told for pair in zip(one[::2], one[1::2], strict=True)]
+        return [" ".join(pair) for pair in pairs if pair[0].startswith("budget_")]
+
+
+def _larger(budget: Budget, micro: int) -> Budget:
+    return replace(budget, amount=str(Money(budget.money.micro + micro, "USD")))
 
 
 def _seen(grant: Grant) -> Expected:

@@ -217,3 +217,16 @@ async def test_the_lease_of_a_killed_reader_ends(
     assert await asyncio.to_thread(reader.wait, PATIENCE_S) == -signal.SIGKILL
     found = await app.cached_read("k", Source(), timeout="60s")
     assert found.value == 1
+
+
+async def test_a_failed_read_is_told_in_words_that_are_not_repeated(
+    app: Faena, caplog: pytest.LogCaptureFixture
+) -> None:
+    source = Source()
+    source.go.clear()
+    for _ in range(2):  # the second is told what the first has met
+        with pytest.raises(SourceUnavailable) as caught:
+            await app.cached_read("k", source, timeout="50ms")
+        assert str(caught.value) == "k cannot be read: no answer within 50ms"
+    assert "k cannot be read: no answer within 50ms" in caplog.messages
+    source.go.set()

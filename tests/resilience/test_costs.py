@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -68,6 +69,59 @@ async def test_a_budget_is_used_up_when_no_usual_call_fits(app: Faena, h: Harnes
     await _call(app, ai)
     (view,) = await app.budget_views()
     assert (view.is_used_up, str(view.left)) == (True, "0.10 USD")
+
+
+async def test_an_event_tells_that_calls_stop_below_the_whole_budget(
+    app: Faena, h: Harness
+) -> None:
+    ai = _ai(app, Budget("0.6 USD", each_tenant=True))
+    app.queue("answers")
+    await h.spend(ai, "0.4 USD", tenant="acme")
+    async with aclosing(app.events(since="start", kinds="budget_used_up")) as events:
+        told = await anext(events)
+    assert (told.value, told.tenant) == ("ai", "acme")
+    assert told.reason == (
+        "0.60 USD for 2026-11-16 is used up by tenant acme: 0.40 USD is spent, and a call of ai "
+        "may cost 0.25 USD"
+    )
+
+
+@pytest.mark.parametrize(("spent", "is_frugal"), [("40 USD", False), ("40.000001 USD", True)])
+async def test_the_soft_share_counts_the_coming_call(
+    app: Faena, h: Harness, spent: str, *, is_frugal: bool
+) -> None:
+    prices = [Price("call", "10 USD")]
+    ai = app.upstream("ai", prices=prices, budgets=[Budget("100 USD", soft=0.5)])
+    await h.spend(ai, spent)
+    async with ai.call() as call:
+        assert call.is_frugal == is_frugal
+    await (await app.runtime()).gate.flush()
+
+
+async def test_a_cheaper_handler_uses_up_the_rest_if_the_expensive_call_reserves_for_itself(
+    app: Faena, h: Harness
+) -> None:
+    prices = [Price("large", "1 USD"), Price("small", "0.01 USD")]
+    budgets = [Budget("100 USD", soft=0.5)]
+    chat = app.upstream("chat", prices=prices, estimate={"small": 1}, budgets=budgets)
+    queue = app.queue("answers")
+
+    async def short_reply(_question: int) -> str:
+        chat.spend({"small": 1})
+        return "short"
+
+    @queue.task(upstreams=[chat], cheaper=short_reply)
+    async def long_reply(_question: int) -> str:
+        async with chat.call(estimate={"large": 10}) as call:
+            call.spend({"large": 8})
+        return "long"
+
+    for spent, reply, cost in (("1 USD", "long", "9.00"), ("90 USD", "short", "99.01")):
+        await h.spend(chat, spent)
+        receipt = await long_reply.enqueue(1)
+        await h.drain()
+        assert await receipt.handle.result() == reply
+        assert str((await chat.view()).budgets[0].spent) == f"{cost} USD"
 
 
 async def test_each_tenant_has_its_own(app: Faena, h: Harness) -> None:

@@ -84,3 +84,10 @@ def test_whether_a_budget_is_refused_does_not_depend_on_the_day(
     assert "as estimated, for which the budget of 5 USD is too small" in caplog.text
     with pytest.raises(ConfigError, match="budgets must pay for one call as estimated"):
         app.upstream("sms", prices=prices, budgets=[Budget("0.9 USD")])
+
+
+def test_a_list_that_begins_later_is_warned_of(
+    app: Faena, caplog: pytest.LogCaptureFixture
+) -> None:
+    app.upstream("ai", prices=[Price("call", "1 USD", since="2999-01-01")])
+    assert "upstream ai: call has no price before 2999-01-01, so that one counts" in caplog.text

@@ -57,6 +57,7 @@ async def test_for_an_open_breaker_how_many_calls_failed_and_when_a_probe_goes(
     (view,) = told.upstreams
     assert view.next_probe_at == view.opens_at
     assert told.expected_at is None or told.expected_at >= told.at
+    assert told.is_earliest == (told.expected_at is not None)
     assert told.to_dict()["upstreams"][0]["failed"] == 4
 
 

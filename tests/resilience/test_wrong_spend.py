@@ -15,7 +15,7 @@ from tests._support.working import Working
 from tests.resilience.test_money import CENT, _is_nothing_reserved, _spent
 
 WRONG: dict[str, tuple[Callable[[Any], None], str]] = {
-    "unknown": (lambda to: to.spend(tokens=1), "tokens is unknown"),
+    "unknown": (lambda to: to.spend(tokens=1), "got 'tokens'; valid: "),
     "negative": (lambda to: to.spend(call=-1), "used of call must be a whole number"),
     "fraction": (lambda to: to.spend({"call": 1.5}), "used of call must be a whole number"),
     "large": (lambda to: to.spend(call=10**12), "a call must cost at most"),
@@ -74,7 +74,7 @@ async def test_of_several_upstreams_all_are_paid(shop: Faena, working: Working) 
 
     receipt = await answer.enqueue()
     async with working(shop):
-        with pytest.raises(JobFailed, match="tokens is unknown"):
+        with pytest.raises(JobFailed, match="got 'tokens'; valid: "):
             await receipt.handle.result(timeout="60s")
     assert (await _spent(shop, "s/ai"), await _spent(shop, "s/sms")) == (CENT, 2 * CENT)
 

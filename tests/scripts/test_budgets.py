@@ -178,11 +178,11 @@ async def test_thresholds_are_told_once_in_a_period(upstreams: UpstreamRig) -> N
     for micro in (4, 1, 1, 1, 2, 5):
         await settle(upstreams, 0, micro * DOLLAR)
     assert await _told(upstreams) == [
-        f"{n}% of the budget of 20261116 is spent" for n in (50, 80, 100)
+        f"{n}% of 10.00 USD for 2026-11-16 is spent" for n in (50, 80, 100)
     ]
     upstreams.clock.go(12 * 3600)
     await settle(upstreams, 0, 9 * DOLLAR)
-    assert (await _told(upstreams))[3:] == ["80% of the budget of 20261117 is spent"]
+    assert (await _told(upstreams))[3:] == ["80% of 10.00 USD for 2026-11-17 is spent"]
 
 
 async def test_a_larger_budget_tells_no_threshold_again(upstreams: UpstreamRig) -> None:
@@ -193,11 +193,102 @@ async def test_a_larger_budget_tells_no_threshold_again(upstreams: UpstreamRig) 
     assert len(await _told(upstreams)) == 1
 
 
+async def test_an_event_says_whose_budget_it_is_and_of_what_period(upstreams: UpstreamRig) -> None:
+    budgets = [
+        Budget("0.0079 USD", each_tenant=True, hard=False, thresholds=[50]),
+        Budget("1234.5 USD", per="month", thresholds=[1]),
+    ]
+    await upstreams.declare("ai", prices=PRICES, budgets=budgets)
+    totals = total_settings([Budget("20 USD", thresholds=[90])])
+    await resilience.declare(upstreams.engine, {TOTALS: totals})
+    await settle(upstreams, 0, 18 * DOLLAR, tenant="b")
+    assert await _events(upstreams) == [
+        ("budget_threshold", "ai/@b", "50% of 0.0079 USD for 2026-11-16 is spent by tenant b"),
+        ("budget_threshold", "ai", "1% of 1234.50 USD for 2026-11 is spent"),
+        ("budget_threshold", "USD", "90% of 20.00 USD for 2026-11-16 is spent by all upstreams"),
+    ]
+
+
+async def test_a_budget_without_room_for_another_call_is_told_once_in_a_period(
+    upstreams: UpstreamRig,
+) -> None:
+    await upstreams.declare("ai", prices=PRICES, budgets=[Budget("2.5 USD", thresholds=[])])
+    await settle(upstreams, 0, 1_500_000)
+    assert await _events(upstreams) == [], "there is room for one"
+    await settle(upstreams, 0, 5)
+    words = "2.50 USD for 2026-11-16 is used up: 1.500005 USD is spent, and a call of ai may cost"
+    told = [("budget_used_up", "ai", f"{words} 1.00 USD")]
+    assert await _events(upstreams) == told
+    await settle(upstreams, 0, DOLLAR)
+    await ask(upstreams, 1)
+    assert await _events(upstreams) == told
+    upstreams.clock.go(12 * 3600)
+    await settle(upstreams, 0, 2 * DOLLAR)
+    assert [words[:23] for _, _, words in await _events(upstreams)] == [
+        "2.50 USD for 2026-11-16",
+        "2.50 USD for 2026-11-17",
+    ]
+
+
+async def test_a_larger_budget_is_told_again_when_it_is_used_up(upstreams: UpstreamRig) -> None:
+    async def told_after(amount: str, dollars: int) -> list[str]:
+        await upstreams.declare("ai", prices=PRICES, budgets=[Budget(amount, thresholds=[])])
+        await settle(upstreams, 0, dollars * DOLLAR)
+        await ask(upstreams, 1)
+        return [words.partition(" USD")[0] for _, _, words in await _events(upstreams)]
+
+    assert await told_after("5 USD", 5) == ["5.00"]
+    assert await told_after("4 USD", 0) == ["5.00"], "a smaller one says nothing new"
+    assert await told_after("9 USD", 0) == ["5.00"], "there is room again"
+    assert await told_after("9 USD", 4) == ["5.00", "9.00"]
+
+
+async def test_what_is_used_up_is_found_by_a_question_too(upstreams: UpstreamRig) -> None:
+    for name in ("ai", "sms"):
+        await upstreams.declare(name, prices=[Price("call", f"{len(name)} USD")])
+    totals = total_settings([Budget("5 USD", thresholds=[])])
+    await resilience.declare(upstreams.engine, {TOTALS: totals})
+    await settle(upstreams, 0, 3 * DOLLAR)
+    assert await _events(upstreams) == [], "there is room for one more of ai"
+    await ask(upstreams, 1, name="sms")
+    words = "5.00 USD for 2026-11-16 is used up by all upstreams: 3.00 USD is spent"
+    told = ("budget_used_up", "USD", f"{words}, and a call of sms may cost 3.00 USD")
+    assert await _events(upstreams) == [told]
+
+
+async def test_tenants_that_have_used_theirs_up_are_told_and_soft_budgets_are_not(
+    upstreams: UpstreamRig,
+) -> None:
+    budgets = [
+        Budget("2 USD", each_tenant=True, thresholds=[]),
+        Budget("1 USD", hard=False, thresholds=[]),
+    ]
+    await upstreams.declare("ai", prices=PRICES, budgets=budgets)
+    for tenant in ("a", "b", "a"):
+        await settle(upstreams, 0, 2 * DOLLAR, tenant=tenant)
+    assert [(name, about) for name, about, _ in await _events(upstreams)] == [
+        ("budget_used_up", "ai/@a"),
+        ("budget_used_up", "ai/@b"),
+    ]
+
+
+async def test_money_that_is_only_reserved_is_not_told(upstreams: UpstreamRig) -> None:
+    await upstreams.declare("ai", prices=PRICES, budgets=[Budget("2 USD")])
+    assert [(await ask(upstreams, 2)).number, (await ask(upstreams, 1)).number] == [2, 0]
+    assert await _events(upstreams) == []
+
+
 async def _told(upstreams: UpstreamRig) -> list[str]:
+    """The words of thresholds."""
+    return [words for name, _, words in await _events(upstreams) if name == "budget_threshold"]
+
+
+async def _events(upstreams: UpstreamRig) -> list[tuple[str, str, str]]:
+    """What was told, of what, in which words."""
     rows = await upstreams.engine.command("XRANGE", SHARD, "events", "-", "+")
     told = [texts(fields)[4:] for _, fields in rows]
-    assert all(fields[0] == "budget_threshold" for fields in told)
-    return [fields[1].removeprefix("ai\n") for fields in told]
+    pairs = [pair for one in told for pair in zip(one[::2], one[1::2], strict=True)]
+    return [(name, *subject.split("\n")) for name, subject in pairs]
 
 
 async def test_a_soft_limit_is_told_and_refuses_nothing(upstreams: UpstreamRig) -> None:

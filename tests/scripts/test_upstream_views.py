@@ -52,6 +52,18 @@ async def test_of_an_open_one_why_it_opened_and_when_it_is_tried(upstreams: Upst
     assert str(due).endswith("the next probe goes with the next call")
     assert (due.is_probe_due, due.next_probe_at, due.opens_at) == (True, upstreams.clock(), None)
     assert due.to_dict()["is_probe_due"]
+    assert seen.to_dict()["opens_at"] == opened + 5 * SECOND
+
+
+async def test_one_that_the_last_calls_have_opened_says_so(upstreams: UpstreamRig) -> None:
+    await upstreams.declare()
+    await upstreams.report(good=9)
+    await upstreams.report(bad=4)
+    seen = await view(upstreams)
+    assert (seen.state, seen.failed, seen.calls, seen.is_latest) == ("open", 4, 4, True)
+    assert str(seen).startswith("upstream afip is open, 4 of the last 4 calls failed;")
+    rows = await upstreams.engine.command("XRANGE", "@resilience", "events", "-", "+")
+    assert rows[-1][1][-1] == b"afip\n4 of the last 4 calls failed"
 
 
 async def test_of_the_states_behind(upstreams: UpstreamRig) -> None:
@@ -75,6 +87,7 @@ async def test_the_use_of_limits(upstreams: UpstreamRig) -> None:
     limits = (await view(upstreams)).limits
     uses = [(str(use.limit), use.used, use.max, use.opens_at) for use in limits]
     assert uses == [("5/min", 5, 5, begun + 60 * SECOND), ("100/h", 5, 100, None)]
+    assert [str(one) for one in (await view(upstreams)).tenant_limits] == ["2/s"]
     own = (await view(upstreams, tenant="acme")).limits[-1]
     assert (str(own.limit), own.used, own.is_tenants) == ("2/s", 2, True)
     assert "its limit of 5/min is used up, room in 1m" in str(await view(upstreams))

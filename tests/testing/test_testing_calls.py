@@ -121,7 +121,7 @@ async def test_a_wrong_spend_is_the_tests_failure(app: Faena, ai: Upstream) -> N
     async def answer() -> None:
         ai.spend(tokens=1)
 
-    with pytest.raises(ConfigError, match="tokens is unknown"):
+    with pytest.raises(ConfigError, match="got 'tokens'"):
         await run_inline(answer)
 
 

@@ -18,7 +18,8 @@ from faena.resilience.costs import CostReport
 from faena.values.money import Money, amount_text
 
 _HEADS: Final = ("budget", "per", "amount", "spent", "percent", "reserved", "left", "kind", "ends")
-_SPARE: Final = ("ends", "kind", "reserved")
+_TOP: Final = "How many tenants to name for each."
+_SPARE: Final = ("ends", "kind", "reserved", "left")
 
 
 @click.group(
@@ -56,7 +57,7 @@ def list_(output: Output, words: tuple[str, ...], tenant: str | None) -> None:
 @words("[MODULE:APP]")
 @click.option("--month", help="A month such as 2026-11.  [default: this one]")
 @click.option("--day", help="A day such as 2026-11-16, of UTC.")
-@click.option("--top", type=Whole(0, 100), default=10, help="How many tenants to name for each.")
+@click.option("--top", type=Whole(0, 100), default=10, show_default=True, help=_TOP)
 @common
 @click.pass_obj
 def report(
@@ -103,9 +104,10 @@ def _row(view: BudgetView) -> tuple[object, ...]:
     name = view.upstream or f"total {view.amount.currency}"
     kind = "hard" if view.is_hard else "tells"
     kind += f", soft from {view.soft:.0%}" if view.soft else ""
-    kind += ", used up" if view.is_used_up else ", reserved" if view.is_full else ""
+    kind += ", reserved" if view.is_full and not view.is_used_up else ""
     amount, spent, *rest = map(_amount, (view.amount, view.spent, view.reserved, view.left))
-    sums = amount, spent, f"{view.percent:g} %", *rest
+    share = f"{view.percent:g} %{', used up' if view.is_used_up else ''}"  # never left out
+    sums = amount, spent, share, *rest
     return f"{name}{whose}", view.per, *sums, kind, instant(view.ends_at)
 
 

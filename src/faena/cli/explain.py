@@ -14,6 +14,7 @@ from faena.cli.app_lookup import app_and_queue
 from faena.cli.argument import common, example, words
 from faena.cli.json_output import document, iso
 from faena.cli.output import Output, facts, instant, plain
+from faena.cli.upstreams import upstream_document
 from faena.deadletter.views import DeadLetter
 from faena.errors import JobNotFound
 from faena.inspection.explanation import Explanation, Gate
@@ -48,7 +49,9 @@ def _document(found: Explanation, letter: DeadLetter | None) -> dict[str, Any]:
         "retried_as": letter.retried_as,
         "resolution": letter.resolution,
     }
-    return told | {"expected_at": iso(found.expected_at), "words": str(found), "desk": desk}
+    told["upstreams"] = [upstream_document(view) for view in found.upstreams]
+    expected = {"expected_at": iso(found.expected_at), "is_earliest": found.is_earliest}
+    return told | expected | {"words": str(found), "desk": desk}
 
 
 def _draw(console: Console, found: Explanation, letter: DeadLetter | None) -> None:
@@ -57,7 +60,8 @@ def _draw(console: Console, found: Explanation, letter: DeadLetter | None) -> No
         console.print(facts(_desk(letter) if letter else ()))
         return
     rows: list[tuple[str, object]] = [(gate.name, _detail(gate, found.at)) for gate in found.gates]
-    rows.append(("expected start", instant(found.expected_at) or "unknown"))
+    expected, bound = instant(found.expected_at), "not before " if found.is_earliest else ""
+    rows.append(("expected start", f"{bound}{expected}" if expected else "unknown"))
     console.print(facts(rows))
 
 

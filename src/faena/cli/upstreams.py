@@ -12,12 +12,12 @@ from faena.cli import session
 from faena.cli.app_lookup import find_app
 from faena.cli.argument import LASTING, ListedCommands, by, common, example, split, words
 from faena.cli.budgets import budget_document, draw_budgets
-from faena.cli.json_output import document
-from faena.cli.output import Output, facts, instant, table
+from faena.cli.json_output import document, iso
+from faena.cli.output import Output, counted, facts, instant, table
 from faena.engine.calls.upstreams import UpstreamView
 
-_HEADS: Final = ("upstream", "state", "failed", "next probe", "tenants", "limits", "panic")
-_SPARE: Final = ("limits", "tenants", "next probe")
+_HEADS: Final = ("upstream", "state", "failed", "next probe", "in trouble", "limits", "panic")
+_SPARE: Final = ("limits", "next probe", "in trouble")
 
 
 @click.group(
@@ -51,7 +51,7 @@ def list_(output: Output, words: tuple[str, ...]) -> None:
         rows = [_row(view) for view in found]
         console.print(table(_HEADS, rows, spare=_SPARE, text="panic", none="no upstream"))
 
-    output.list(map(_document, found), draw)
+    output.list(map(upstream_document, found), draw)
 
 
 @upstreams.command(
@@ -132,20 +132,25 @@ def _find(words: tuple[str, ...]) -> tuple[Faena, str]:
 
 
 def _print(output: Output, view: UpstreamView) -> None:
-    output.show(_document(view), lambda console: _draw(console, view))
+    output.show(upstream_document(view), lambda console: _draw(console, view))
 
 
-def _document(view: UpstreamView) -> dict[str, Any]:
-    more = {"error_rate": view.error_rate, "slow_rate": view.slow_rate}
-    more |= {"is_probe_due": view.is_probe_due}
+def upstream_document(view: UpstreamView) -> dict[str, Any]:
+    """An upstream for programs."""
+    more: dict[str, Any] = {"error_rate": view.error_rate, "slow_rate": view.slow_rate}
+    more |= {"is_probe_due": view.is_probe_due, "opens_at": iso(view.opens_at)}
     return {**document(view), **more, "budgets": [budget_document(one) for one in view.budgets]}
 
 
 def _row(view: UpstreamView) -> tuple[object, ...]:
     panic = "" if view.panic is None else f"{view.panic.by}: {view.panic.reason}"
-    uses = " ".join(f"{use.used}/{use.limit}" for use in view.limits)
-    probe = _probe(view) or ""
-    return view.name, _state(view), _failed(view), probe, view.troubled, uses, panic
+    uses = ", ".join(f"{use.used} of {use.limit}" for use in view.limits)
+    probe, troubled = _probe(view) or "", counted(view.troubled, "tenant") if view.troubled else ""
+    state, failed = _state(view), _failed(view)
+    if view.per == "tenant":  # the one breaker of calls without a tenant says little
+        is_unused = state == "closed" and not view.calls
+        state, failed = ("per tenant", "") if is_unused else (f"{state}, per tenant", failed)
+    return view.name, state, failed, probe, troubled, uses, panic
 
 
 def _probe(view: UpstreamView) -> str | None:
@@ -184,6 +189,8 @@ def _draw(console: Console, view: UpstreamView) -> None:
         whose = "tenant limit" if use.is_tenants else "limit"
         room = f", room at {instant(use.opens_at)}" if use.opens_at else ""
         rows.append((whose, f"{use.limit}: {use.used} used{room}"))
+    if view.tenant is None:
+        rows += [("tenant limit", f"{limit} for each tenant") for limit in view.tenant_limits]
     console.print(facts(rows))
     if view.budgets:
         console.print()

@@ -123,7 +123,7 @@ CATALOGUE = (
     Key("forgotten", "hash", "upstream without settings → currency of its costs", "TTL 121 days"),
     Key("spent:", "hash", "of a day or month: what calls have cost", "TTL 121 days"),
     Key("spenders:", "zset", "of a day or month and upstream: tenant → cost", "TTL 121 days"),
-    Key("warned:", "hash", "of a day or month: scope → threshold told", "TTL 70 days"),
+    Key("warned:", "hash", "of a period: scope → threshold told; !scope → used up", "TTL 70 days"),
     Key("cached", "hash", "a value read from a source, its age, who reads it anew", "TTL"),
     Key("fence", "string", "what a durable enqueue waits for; written by the wire", "TTL 1 s"),
 )

@@ -127,6 +127,13 @@ class Explanation(View, frozen=True, kw_only=True):
             return None
         return max(opens_at, self.at) + int(self.ahead / self.rate * 1e6 if self.ahead else 0)
 
+    @property
+    def is_earliest(self) -> bool:
+        """Whether it can only be said that the job does not start before `expected_at`: it waits
+        for an upstream, and what comes then depends on a probe or on the next calls.
+        """
+        return bool(self.upstreams) and self.expected_at is not None
+
     def __str__(self) -> str:
         if self.state is None:
             return f"queue {self.queue} has no job {self.id}"

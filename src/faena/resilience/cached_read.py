@@ -174,7 +174,7 @@ class CachedReads:
         if is_good:
             return _value(terms, found.blob, found.age_us / 1e6, is_stale=is_stale)
         if reading is None:
-            raise SourceUnavailable(f"{terms.key} cannot be read: {found.failure}")
+            raise SourceUnavailable(_unread(terms, found.failure))
         read = await asyncio.shield(reading)
         return _value(terms, read.blob, max(0.0, time.monotonic() - read.at), is_stale=False)
 
@@ -216,7 +216,7 @@ class CachedReads:
             if self._reading.get(shard) is task:
                 del self._reading[shard]
             if not task.cancelled() and (error := task.exception()) is not None:
-                _log.warning("%s could not be read: %s", terms.key, error)
+                _log.warning("%s", _unread(terms, _why(terms, error)))
 
         task.add_done_callback(ended)
         return task
@@ -229,7 +229,7 @@ class CachedReads:
         try:
             blob = _encoded(terms, await _fetched(terms, fetch))
         except Exception as error:
-            words = f"{type(error).__name__}: {error}"[:500]
+            words = _why(terms, error)[:500]
             if token:
                 await _tried(cached.fail(self._engine, terms.shard, token, words, _PAUSE_US))
             raise
@@ -249,10 +249,21 @@ class CachedReads:
             if found.status in {"lease", "gone"}:
                 return await self._read(terms, fetch, token if found.status == "lease" else "")
             if found.status == "failed":
-                raise SourceUnavailable(f"{terms.key} cannot be read: {found.failure}")
+                raise SourceUnavailable(_unread(terms, found.failure))
             if found.status == "fresh":
                 return _Read(found.blob, time.monotonic() - found.age_us / 1e6)
-        raise SourceUnavailable(f"{terms.key} cannot be read: no answer within {terms.timeout}")
+        raise SourceUnavailable(_unread(terms, f"no answer within {terms.timeout}"))
+
+
+def _unread(terms: ReadTerms, why: str) -> str:
+    return f"{terms.key} cannot be read: {why}"
+
+
+def _why(terms: ReadTerms, error: BaseException) -> str:
+    """An error, in words that `_unread` goes before: one of ours has them already."""
+    if isinstance(error, SourceUnavailable):
+        return str(error).removeprefix(_unread(terms, ""))
+    return f"{type(error).__name__}: {error}"
 
 
 async def _tried(telling: Awaitable[None]) -> None:
@@ -275,7 +286,7 @@ async def _fetched(terms: ReadTerms, fetch: Callable[[], Awaitable[Any]]) -> Any
     except TimeoutError as error:
         if not limit.expired():
             raise
-        words = f"{terms.key} cannot be read: no answer within {terms.timeout}"
+        words = _unread(terms, f"no answer within {terms.timeout}")
         raise SourceUnavailable(words) from error
 
 

@@ -18,7 +18,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any, Final, Literal
 
-from faena.errors import ConfigError, shown
+from faena.errors import ConfigError, nearest, shown
 from faena.options.fields import check_choice, check_is, derive
 from faena.values.keywords import known_fields
 from faena.values.money import Money
@@ -65,10 +65,14 @@ def read_money(what: str, given: Any) -> Money:
             value=given,
         )
     micro = Decimal(match[1]).scaleb(6)
-    if micro != int(micro) or micro > _MOST:
+    if micro > _MOST:
+        most = Money(_MOST, match[2])
+        raise ConfigError(f"{what} must be at most {most}, got {given}", field=what, value=given)
+    if micro != int(micro):
+        hint = ": give the price of more units, as in Price('token', '0.5 USD', per=1_000_000)"
         raise ConfigError(
-            f"{what} must be a whole number of millionths, up to a billion, got {given}: give the "
-            f"price of more units, as in Price('token', '0.5 USD', per=1_000_000)",
+            f"{what} must be a whole number of millionths, got {given}"
+            f"{hint if what == 'price amount' else ''}",
             field=what,
             value=given,
         )
@@ -176,17 +180,19 @@ class PriceList:
         return sorted({one.first for own in self._prices.values() for one in own})
 
     def gaps(self, day: date) -> list[str]:
-        """What is missing: days between two prices of an item, and the price of a day, if the last
-        one has ended."""
+        """What is missing, and what counts instead: days between two prices of an item, and the
+        price of a day, if the first has not begun or the last one has ended."""
         found: list[str] = []
         for item, own in self._prices.items():
             found += [
-                f"{item} has no price from {one.last} to {other.first}"
+                f"{item} has no price from {one.last} to {other.first}, so the one before counts"
                 for one, other in pairwise(own)
                 if one.last < other.first
             ]
             if own[-1].last <= day:
-                found.append(f"{item} has no price since {own[-1].last}")
+                found.append(f"{item} has no price since {own[-1].last}, so the one before counts")
+            if own[0].first > day:
+                found.append(f"{item} has no price before {own[0].first}, so that one counts")
         return found
 
     def _price(self, item: str, day: date, upstream: str) -> Price:
@@ -200,7 +206,8 @@ class PriceList:
         own = self._prices.get(item)
         if own is None:
             raise ConfigError(
-                f"item must be one of {', '.join(self.items)}: {item} is unknown",
+                f"item must be one that has a price, got {shown(item)}; "
+                f"{nearest(item, self.items)}",
                 field="item",
                 value=item,
             )
@@ -239,7 +246,8 @@ class Budget:
     """Whether calls stop when it is used up; else it only tells."""
 
     soft: float | None = None
-    """The share from which on calls should be frugal: `call.is_frugal`; None: never."""
+    """A call should be frugal (`call.is_frugal`) if, with its own estimate, more than this share
+    would be spent and reserved; None: never."""
 
     thresholds: Sequence[int] = (50, 80, 90, 100)
     """At which percent an event is written, once in a period."""
@@ -249,7 +257,11 @@ class Budget:
     def __post_init__(self) -> None:
         derive(self, "money", read_money("budget amount", self.amount))
         if self.money.micro == 0:
-            raise ConfigError("budget amount must be above 0", field="amount", value=self.amount)
+            raise ConfigError(
+                f"budget amount must be above 0, got {self.amount}",
+                field="amount",
+                value=self.amount,
+            )
         check_choice("budget per", self.per, ("day", "month"))
         check_is("budget each_tenant", self.each_tenant, bool)
         check_is("budget hard", self.hard, bool)

@@ -119,7 +119,7 @@ class UpstreamOptions:
         prices, now = self.price_list, today()
         if prices is None:
             return []
-        doubts = [f"{gap}, so the one before counts" for gap in prices.gaps(now)]
+        doubts = prices.gaps(now)
         for day in [now, *(day for day in prices.changes() if day > now)]:
             micro = prices.cost(self.estimate, day)
             doubts += [

@@ -87,6 +87,7 @@ KINDS: Final = (
     Kind("level_off", "level", "switched off"),
     Kind("level_forgotten", "level", "removed by hand"),
     Kind("budget_threshold", "upstream", "how much of a budget is spent; a currency for the total"),
+    Kind("budget_used_up", "upstream", "a hard budget has no room for another call; likewise"),
     Kind("outbox_late", "database", "jobs wait too long in its outbox: how many, and how long"),
     Kind("outbox_on_time", "database", "jobs wait in its outbox no longer than they should"),
     Kind("partitions_short", "table", "partitions are missing, or will be soon: the problems"),

@@ -178,7 +178,7 @@ class Harness:
             )
         gate = (await self.app.runtime()).gate
         whose = "" if tenant is None else check_label("tenant", tenant)
-        gate.group([upstream], whose).counters[0].add_bad(_MANY_CALLS)
+        gate.group([upstream], whose).counters[0].add_bad(upstream.options.breaker.volume)
         await gate.flush()
         gate.forget()
 

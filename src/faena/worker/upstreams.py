@@ -14,7 +14,9 @@ import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final
 
+from faena.declaring.handler import Handler
 from faena.engine import Engine
+from faena.engine.calls import spending
 from faena.engine.calls.resilience import Turned
 from faena.errors import FaenaError
 from faena.resilience.breaker_timer import BreakerTimer
@@ -27,6 +29,9 @@ _LAST_CALLS_S: Final = 10.0
 _OPENING: Final = frozenset({"recovering", "closed", "panic_ended", "forgotten"})
 _AGAIN_S: Final = 1.0
 """When holds are ended once more after a panic: some are of jobs that were refused just before."""
+
+_SOFT: Final = 3
+"""Where a budget's soft share is, in what the server keeps of it."""
 
 _log = logging.getLogger("faena.worker")
 
@@ -44,6 +49,7 @@ class WorkerUpstreams:
         """`shards` are those that are served now."""
         self._engine, self._push = engine, push
         self._needing = _needing(queues)
+        self._never_frugal = _never_frugal(queues)
         self._shards = shards
         self._tasks: set[asyncio.Task[None]] = set()
         self._ending = asyncio.Event()
@@ -53,7 +59,30 @@ class WorkerUpstreams:
         """End recoveries and panics in time, until cancelled."""
         if self._push is None:
             await asyncio.Event().wait()
+        elif self._never_frugal:
+            await self._warn_of_frugality(self._push)
         await self._timer.run()
+
+    async def _warn_of_frugality(self, push: UpstreamPush) -> None:
+        """Totals may be those of another program, so the server is asked for them."""
+        try:
+            await push.start()
+            rows = (await spending.budgets(self._engine, "")).rows
+        except FaenaError as error:
+            _log.warning("total budgets could not be read: %s", error)
+            return
+        soft = {row.currency for row in rows if not row.upstream and row.settings[_SOFT]}
+        for queue, handler in self._never_frugal:
+            lists = [one.options.price_list for one in handler.upstreams]
+            if soft.isdisjoint(one.currency for one in lists if one):
+                names = ", ".join(one.name for one in handler.upstreams)
+                words = (
+                    "queue %s: task %s is never frugal, because no budget of its upstreams (%s) "
+                    "and no total budget has a soft share: declare one as in "
+                    "Budget('50 USD', soft=0.8), or leave out cheaper and frugal_priority"
+                )
+                known = {"queue": queue, "task": handler.name}
+                _log.warning(words, queue, handler.name, names, extra=known)
 
     def admission(self, served: Served, on_answer: Callable[[int, int], None]) -> Admission | None:
         """What asks for the jobs of a queue; None where they need no upstream."""
@@ -105,6 +134,17 @@ class WorkerUpstreams:
         queues = self._needing.get(upstream, ())
         for shard in [one for one in self._shards() if queue_of(one) in queues]:
             await self._engine.release(shard, f"upstream {upstream}")
+
+
+def _never_frugal(queues: Mapping[str, Served]) -> list[tuple[str, Handler]]:
+    """Tasks that say what to do beyond a soft share, and whose upstreams have none."""
+    return [
+        (queue, one)
+        for queue, served in queues.items()
+        for one in served.handlers.values()
+        if one.cheaper or one.frugal_priority
+        if not any(budget.soft for each in one.upstreams for budget in each.options.budgets)
+    ]
 
 
 def _needing(queues: Mapping[str, Served]) -> dict[str, set[str]]:

@@ -54,7 +54,7 @@ class BudgetView(View, frozen=True, kw_only=True):
     is_full: bool
     """Whether what is spent and reserved leaves no room for it: some may come back."""
     soft: float | None
-    """The share from which on calls should be frugal."""
+    """The share beyond which calls should be frugal; the coming call's estimate counts."""
     is_each_tenants: bool
     tenant: str | None
     """Whose it is, where each tenant has it: the one asked for, or the one that has spent most."""

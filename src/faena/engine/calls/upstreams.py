@@ -14,6 +14,7 @@ from faena.engine import scripts
 from faena.engine.calls.budget_view import BudgetRow, BudgetView, budget_views
 from faena.engine.calls.resilience import SHARD, Undeclared
 from faena.engine.engine import Engine
+from faena.engine.settings import read_limits
 from faena.errors import InternalError
 from faena.limits import Limit
 from faena.values.duration import describe
@@ -62,7 +63,7 @@ class TroubledTenant(View, frozen=True, kw_only=True):
 class UpstreamView(View, frozen=True, kw_only=True):
     """An upstream at one instant; instants are the server's microseconds."""
 
-    also = ("error_rate", "slow_rate", "is_probe_due")
+    also = ("error_rate", "slow_rate", "is_probe_due", "opens_at")
 
     name: str
     at: int
@@ -78,6 +79,8 @@ class UpstreamView(View, frozen=True, kw_only=True):
     """Calls that ended in the breaker's window; while it is open, those that opened it."""
     failed: int
     slow: int
+    is_latest: bool
+    """Whether these were the last calls, of which nearly all failed; else those of the window."""
     next_probe_at: int | None
     """From when on a call is permitted as a probe, while it is open; see `is_probe_due`."""
     openings: int
@@ -86,6 +89,8 @@ class UpstreamView(View, frozen=True, kw_only=True):
     """The upstream has asked for no calls until then."""
     panic: Panic | None
     limits: tuple[LimitUse, ...]
+    tenant_limits: tuple[Limit, ...]
+    """What each tenant has for itself; in a view of one, `limits` tells their use."""
     budgets: tuple[BudgetView, ...]
     """Its own ones and the totals of its currency. Those that each tenant has are the tenant's; in
     a view of all calls, those of the tenant that has spent most."""
@@ -164,7 +169,8 @@ class UpstreamView(View, frozen=True, kw_only=True):
         if self.state == "closed" and not self.failed:
             return ""
         slow = f" and {self.slow} were slow" if self.slow else ""
-        return f", {self.failed} of {self.calls} calls failed{slow}"
+        calls = f"the last {self.calls}" if self.is_latest else str(self.calls)
+        return f", {self.failed} of {calls} calls failed{slow}"
 
 
 def _full(budget: BudgetView, now: int) -> str:
@@ -235,10 +241,11 @@ class _Row(NamedTuple):
     tenants: Sequence[Sequence[Any]]
     troubled: int
     budgets: Sequence[Any]
+    tenant_limits: str
 
 
 def _view(now: int, tenant: str, told: _Row) -> UpstreamView:
-    state, since, (calls, failed, slow), next_probe, openings, wait = told.facts
+    state, since, (calls, failed, slow, is_latest), next_probe, openings, wait = told.facts
     return UpstreamView(
         name=told.name,
         at=now,
@@ -249,11 +256,13 @@ def _view(now: int, tenant: str, told: _Row) -> UpstreamView:
         calls=int(calls),
         failed=int(failed),
         slow=int(slow),
+        is_latest=bool(is_latest),
         next_probe_at=int(next_probe) or None,
         openings=int(openings),
         no_calls_until=int(wait) or None,
         panic=_panic(*told.panic) if told.panic else None,
         limits=tuple(_use(*use) for use in told.uses),
+        tenant_limits=read_limits(told.tenant_limits),
         budgets=tuple(budget_views(msgspec.convert(told.budgets, list[BudgetRow]))),
         tenants=tuple(
             TroubledTenant(tenant=whose, state=state, since=int(since))

@@ -4,9 +4,9 @@
 --@args     tenant?, upstream...
 --          tenant '' for what counts for all; without an upstream all that are declared
 -- returns  now · packed for each that is known: name, whether its breakers are tenants' own, {state, since, {calls, failed,
---          slow}, next probe, openings in a row, no calls until}, panic {until, reason, by, at} or {}, {is the tenant's,
+--          slow, failed in a row}, next probe, openings in a row, no calls until}, panic {until, reason, by, at} or {}, {is the tenant's,
 --          max, window_us, used, opens at} … of limits, {tenant, state, since} …, how many these are, its
---          budgets and those of its currency, as budget_views has them
+--          budgets and those of its currency, as budget_views has them, the limits that each tenant has
 --@flags no-writes
 --@include now, keys, breaker, upstream_settings, budgets_spent, packed_window, sliding_window
 local SCANS, PER_SCAN, MOST_TENANTS = 20, 500, 50
@@ -82,7 +82,7 @@ local function view_of(name, troubled, budgets)
   local tenants = tenants_of(name, settings, troubled)
   local number = #troubled > MOST_TENANTS and #troubled or #tenants
   local told = panic and { panic.until_at, panic.reason, panic.by, panic.at } or {}
-  return cmsgpack.pack({ name, settings.per_tenant and true or false, facts, told, uses, tenants, number, budgets })
+  return cmsgpack.pack({ name, settings.per_tenant and true or false, facts, told, uses, tenants, number, budgets, settings.tenant_limits or '' })
 end
 
 local names, reports, views = names_asked(), {}, { now }

@@ -3,7 +3,7 @@
 --     s closed | open | half_open | recovering · u open until · o openings in a row · c bucket, calls, failed, slow, …
 --     of the rolling window · k calls, failed, … of the latest calls · p probe -> deadline · w probes that succeeded · t recovering since ·
 --     n permits since then · r no calls until: what the upstream itself asked for · a when its state began · e calls, failed, slow
---     of the window that opened it
+--     of the window that opened it, or of the latest calls, then 1
 --   troubled   scope -> state, of breakers that are not closed; workers remove those whose records have expired
 --@include safe_read, keys, now, upstream_event, upstream_panic
 --@exports scope_of, read_breaker, breaker_of, count_calls, end_probe, no_calls_until, room_of_breaker, use_breaker, facts_of_breaker, end_recovery, drop_expired, save_breakers
@@ -116,10 +116,10 @@ local function count_calls(breaker, calls, failed, slow, now)
   local is_slow = settings.slow and late >= settings.slow * all
   local latest, wrong = add_to_latest(breaker, calls, failed, volume, all)
   if all >= volume and (bad > 0 and bad >= settings.errors * all or is_slow) then
-    breaker.e = { all, bad, late }
+    breaker.e = { all, bad, late, 0 }
     open(breaker, now, string.format('%d of %d calls failed%s', bad, all, late > 0 and ', ' .. late .. ' were slow' or ''))
   elseif latest >= volume and wrong >= math.max(NEARLY_ALL, settings.errors) * latest then
-    breaker.e = { latest, wrong, 0 }
+    breaker.e = { latest, wrong, 0, 1 }
     open(breaker, now, string.format('%d of the last %d calls failed', wrong, latest))
   end
 end
@@ -220,14 +220,15 @@ local function use_breaker(breaker, number, stem, now)
   return breaker.s == 'half_open'
 end
 
---- For readers: its state, since when, the window's calls, failed and slow ones, or those that opened it; when the next
+--- For readers: its state, since when, the window's calls, failed and slow ones, or those that opened it and how many failed in a row, if that did; when the next
 -- probe goes, openings in a row, and until when the upstream wants no calls (0: none).
 local function facts_of_breaker(breaker, now)
   local state, opened, counts = breaker.s, breaker.e or {}, { add_to_window(breaker, 0, 0, 0, now) }
+  counts[4] = 0
   if state == 'recovering' and now >= (breaker.t or 0) + breaker.settings.ramp_us then
     state = 'closed'
   elseif state == 'open' or state == 'half_open' then
-    counts = { number_in(opened[1], 0), number_in(opened[2], 0), number_in(opened[3], 0) }
+    counts = { number_in(opened[1], 0), number_in(opened[2], 0), number_in(opened[3], 0), number_in(opened[4], 0) }
   end
   local wait = breaker.r and breaker.r > now and breaker.r or 0
   return { state, breaker.a or 0, counts, state == 'open' and breaker.u or 0, breaker.o, wait }

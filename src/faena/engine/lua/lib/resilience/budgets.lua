@@ -2,10 +2,9 @@
 --   reserved   scope -> what is reserved in it: s/<upstream>, s/<upstream>/@<tenant>, t/<currency>
 --   lots       lot -> packed: needs {scope -> of each call} and left, of permits that were granted together
 --   lot_ends   lot -> when its holder is taken for dead, and what is left of it comes back
---   warned:<period>   scope -> the highest threshold of which an event has told
 -- A budget, as an upstream's settings or those of all upstreams of a currency have it: {period d | m, limit, is_hard 1|0,
 -- soft share or 0, thresholds in percent, is_each_tenants 1|0}.
---@include safe_read, keys, journal, now, upstream_settings, spending, spending_stats, upstream_event, feature_states
+--@include safe_read, keys, journal, now, upstream_settings, spending, spending_stats, budget_events, feature_states
 --@exports read_money, settle_lot, money_of, room_of_money, reserve_money, save_money
 --@state reserved = {}       -- scope -> as read in this call
 --@state is_reserved = {}    -- scopes whose sum has changed
@@ -15,7 +14,6 @@
 --@state used_up = {}        -- upstream -> until when what is spent leaves no room for another call
 local MOST_RETURNED = 100
 local LOOK_AGAIN_US = 1000000
-local WARNED_KEPT_S = 70 * 86400
 
 local function periods_now()
   context.periods = context.periods or periods_of(now_us())
@@ -101,20 +99,17 @@ local function reached(thresholds, sum, limit)
   return highest
 end
 
---- Tell of a threshold, once in a period.
-local function warn(scope, period, percent)
-  local warned = key('warned:' .. period)
-  if percent > count_in(call('HGET', warned, scope), 0) then
-    call('HSET', warned, scope, percent)
-    call('EXPIRE', warned, WARNED_KEPT_S)
-    tell_upstream('budget_threshold', string.sub(scope, 3), percent .. '% of the budget of ' .. period .. ' is spent')
+--- While the calls of an upstream, as they are estimated, cost more than is left of a budget, an event has told so, and
+-- features that depend on the upstream are in trouble.
+local function note_used_up(name, tenant, scope, period, spent, limit)
+  local settings = upstream_of(name)
+  local micro = settings.call_micro or 1
+  if spent + micro <= limit then
+    return
   end
-end
-
---- Features that depend on an upstream are in trouble while its calls, as they are estimated, cost more than is left.
-local function note_used_up(name, tenant, spent, limit, ends_at)
-  if not tenant and spent + (upstream_of(name).call_micro or 1) > limit then
-    context.used_up[name] = math.max(context.used_up[name] or 0, ends_at)
+  tell_used_up(scope, period.name, limit, settings.currency, spent, name, micro)
+  if not tenant then
+    context.used_up[name] = math.max(context.used_up[name] or 0, period.ends_at)
   end
 end
 
@@ -124,10 +119,10 @@ local function look_at_budgets(name, tenant, micro)
     local spent = spent_in(period.name, scope, name, whose)
     local percent = reached(thresholds, spent, limit)
     if percent > reached(thresholds, spent - micro, limit) then
-      warn(scope, period.name, percent)
+      tell_threshold(scope, period.name, percent, limit, upstream_of(name).currency)
     end
     if is_hard then
-      note_used_up(name, whose, spent, limit, period.ends_at)
+      note_used_up(name, whose, scope, period, spent, limit)
     end
   end)
 end
@@ -184,7 +179,7 @@ local function room_of_money(money)
       until_at = may_come_back and now_us() + LOOK_AGAIN_US or budget.period.ends_at
     end
     if budget.is_hard then
-      note_used_up(budget.name, budget.tenant, spent, budget.limit, budget.period.ends_at)
+      note_used_up(budget.name, budget.tenant, budget.scope, budget.period, spent, budget.limit)
     end
     if budget.soft > 0 and used + need > budget.soft * budget.limit then
       is_soft = 1
