@@ -33,8 +33,6 @@ from faena.values.numbers import check_whole
 T = TypeVar("T")
 
 _PAGE = 1000
-_MANY_CALLS = 1_000_000
-"""More than have gone well in any test."""
 
 
 @asynccontextmanager
