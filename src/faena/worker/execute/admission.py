@@ -11,6 +11,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
+from itertools import groupby
 from typing import Final, NamedTuple
 
 from faena.declaring.handler import Handler
@@ -78,7 +79,8 @@ class Admission:
         """Those that may begin now, and those that must be asked for."""
         now = time.monotonic()
         if self._only is not None:
-            ready, asking = _begin_alike(self._only, attempts, now)
+            ready, rest = _take_permits(self._only, attempts, now)
+            asking = Asking(rest, {self._only: rest} if rest else {})
         else:
             ready, asking = self._begin_each(attempts, now)
         if not asking.attempts:
@@ -86,17 +88,20 @@ class Admission:
         return ready, asking
 
     def _begin_each(self, attempts: Sequence[Attempt], now: float) -> tuple[list[Attempt], Asking]:
+        """Jobs of a task and a tenant are claimed together, so runs of them share a look."""
         ready: list[Attempt] = []
         asking = Asking([], {})
-        for attempt in attempts:
-            if attempt.handler.upstreams:
-                group = self._group(attempt)
-                attempt.permits = group.take(now)
-                if attempt.permits is None:
-                    asking.attempts.append(attempt)
-                    asking.by_group.setdefault(group, []).append(attempt)
-                    continue
-            ready.append(attempt)
+        for (handler, _), some in groupby(attempts, _whose):
+            run = list(some)
+            if not handler.upstreams:
+                ready += run
+                continue
+            group = self._group(run[0])
+            begun, rest = _take_permits(group, run, now)
+            ready += begun
+            if rest:
+                asking.attempts.extend(rest)
+                asking.by_group.setdefault(group, []).extend(rest)
         return ready, asking
 
     async def ask(self, asking: Asking) -> tuple[list[Attempt], list[Refused]]:
@@ -178,15 +183,19 @@ def wait_of(error: UpstreamUnavailable) -> int:
     return max(_SHORTEST_US, min(wait_us, _UNKNOWN_US) if error.reason in _ENDED else wait_us)
 
 
-def _begin_alike(
+def _whose(attempt: Attempt) -> tuple[Handler, str | None]:
+    return attempt.handler, attempt.job.tenant
+
+
+def _take_permits(
     group: CallGroup, attempts: Sequence[Attempt], now: float
-) -> tuple[list[Attempt], Asking]:
-    """The short way of most queues: all of their jobs make calls of one group."""
+) -> tuple[list[Attempt], list[Attempt]]:
+    """Those of a group that begin with permits granted in advance, and the others."""
     taken = group.take_many(len(attempts), now)
-    permits, ready, rest = group.permits, [*attempts[:taken]], [*attempts[taken:]]
+    permits, ready = group.permits, [*attempts[:taken]]
     for attempt in ready:
         attempt.permits = permits
-    return ready, Asking(rest, {group: rest} if rest else {})
+    return ready, [*attempts[taken:]]
 
 
 def _unavailable(attempt: Attempt, grant: Grant) -> UpstreamUnavailable:

@@ -271,56 +271,52 @@ class Executor:  # size: the whole way of an attempt, in one place
         if self._pending:
             self._call_runner()
 
-    async def _run(self, attempt: Attempt) -> None:
+    async def _run(self, attempt: Attempt) -> None:  # noqa: C901, PLR0912 - the one way of all attempts, which every job pays for
+        permits = held = None
         try:
             if (now := time.monotonic()) >= attempt.fresh_until:
                 await self._look_again(attempt)
                 now = time.monotonic()
             if attempt.stop is not None:
                 raise asyncio.CancelledError  # noqa: TRY301 - stopped before its first step
-            handler = attempt.handler
             if attempt.permits is not None:
-                value = await self._permitted(attempt, attempt.permits, now)
-            elif self._middleware:
-                value = await self._wrapped(attempt)
-            elif handler.runner == "async":
-                value = await handler.function(*handler.arguments(attempt.payload, attempt.job))
-            else:
-                value = await self._call(attempt)
-            if value is None and attempt.stop is None:
-                outcome = COMPLETED
-            else:
-                is_encoded = handler.runner == "process" and not self._middleware
-                outcome = self._judge.returned(attempt, value, is_encoded=is_encoded)
-        except BaseException as error:  # noqa: BLE001 - the border: a handler may raise anything
-            self._end_or_fall_back(attempt, self._judge.raised(attempt, error))
-        else:
-            self._end(attempt, outcome)
-
-    async def _permitted(self, attempt: Attempt, permits: Permits, now: float) -> Any:
-        """Call a handler, and report how its calls to upstreams went."""
-        handler = attempt.handler
-        if now >= permits.lapses_at and self._admission is not None:
-            permits = await self._admission.renew(attempt)
-        if permits.group.closings.known and not attempt.probe:
-            permits.group.refuse_closed()
-        if permits.is_soft:
-            handler = be_frugal(attempt)
-        before = CURRENT.set(attempt)
-        try:
+                permits = attempt.permits
+                if now >= permits.lapses_at or permits.is_soft or permits.group.closings.known:
+                    permits = await self._look_at_permits(attempt, permits, now)
+                held = CURRENT.set(attempt)
+            handler = attempt.handler
             if self._middleware:
                 value = await self._wrapped(attempt)
             elif handler.runner == "async":
                 value = await handler.function(*handler.arguments(attempt.payload, attempt.job))
             else:
                 value = await self._call(attempt)
-        except BaseException as error:
-            end_handler(attempt, permits, TimeoutError() if attempt.stop is Stop.TIMEOUT else error)
-            raise
-        finally:
-            CURRENT.reset(before)
-        end_handler(attempt, permits, None)
-        return value
+            if permits is not None and held is not None:
+                held = CURRENT.reset(held)
+                end_handler(attempt, permits, None)
+            if value is None and attempt.stop is None:
+                outcome = COMPLETED
+            else:
+                is_encoded = handler.runner == "process" and not self._middleware
+                outcome = self._judge.returned(attempt, value, is_encoded=is_encoded)
+        except BaseException as error:  # noqa: BLE001 - the border: a handler may raise anything
+            if permits is not None and held is not None:
+                CURRENT.reset(held)
+                late = TimeoutError() if attempt.stop is Stop.TIMEOUT else error
+                end_handler(attempt, permits, late)
+            self._end_or_fall_back(attempt, self._judge.raised(attempt, error))
+        else:
+            self._end(attempt, outcome)
+
+    async def _look_at_permits(self, attempt: Attempt, permits: Permits, now: float) -> Permits:
+        """What is rarely so: they have lapsed, an upstream was closed since, or money is short."""
+        if now >= permits.lapses_at and self._admission is not None:
+            permits = await self._admission.renew(attempt)
+        if not attempt.probe:
+            permits.group.refuse_closed()
+        if permits.is_soft:
+            be_frugal(attempt)
+        return permits
 
     async def _look_again(self, attempt: Attempt) -> None:
         """Check the lease: the process was frozen, or its loop busy, since the claim."""
