@@ -254,11 +254,13 @@ class Permits:
         "_costs",
         "_ended",
         "_estimates",
+        "closings",
         "good",
         "good_until",
         "granted_at",
         "group",
         "is_noted",
+        "is_plain",
         "is_probe",
         "is_soft",
         "lapses_at",
@@ -289,6 +291,9 @@ class Permits:
         that begins later has no money. Of the monotonic clock, and rather too soon."""
         self.stem = stem
         self.is_probe, self.is_soft = is_probe, is_soft
+        self.closings = group.closings
+        self.is_plain = not (is_probe or group.has_slow)
+        """Whether a handler that went well, and said nothing of its calls, is only counted."""
         self.is_noted = False
         self.good = 0
         """Handlers that were the call themselves, and went well."""
@@ -296,6 +301,10 @@ class Permits:
         """Others that have ended."""
         self._estimates = estimates
         self._costs = [0] * len(estimates)
+
+    def note(self) -> None:
+        """See to it that what has ended is reported."""
+        self.group.reporter.note_ended(self)
 
     def probe(self, number: int) -> str:
         """The name of one of them; empty where they are no probes."""

@@ -45,7 +45,7 @@ _CLOSING: Final = frozenset({"open", "rate_limited"})
 """Refusals that hold for what was granted before, too."""
 _MOST_COUNTERS: Final = 10_000
 _LONGEST_TIMER_S: Final = 86_400.0
-_MOST_ADVANCE: Final = 2_000
+_MOST_ADVANCE: Final = 10_000
 _AT_ONCE: Final = 500
 """The most that one call asks for, and reports of."""
 

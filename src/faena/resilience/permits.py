@@ -197,10 +197,10 @@ def end_handler(holder: Holder, permits: Permits, error: BaseException | None) -
     """
     holder.permits = None
     group, called, spent = permits.group, holder.called, holder.spent
-    if error is called is spent is None and not (group.has_slow or holder.probe):
-        permits.good += 1  # the shortest way, for most calls go it
+    if error is called is spent is None and permits.is_plain:
+        permits.good += 1
         if not permits.is_noted:
-            group.reporter.note_ended(permits)
+            permits.note()
         return
     is_clear = error is None or len(group.services) == 1 or _is_cut(error)
     is_call = called is None and is_clear

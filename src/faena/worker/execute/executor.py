@@ -271,7 +271,7 @@ class Executor:  # size: the whole way of an attempt, in one place
         if self._pending:
             self._call_runner()
 
-    async def _run(self, attempt: Attempt) -> None:  # noqa: C901, PLR0912 - the one way of all attempts, which every job pays for
+    async def _run(self, attempt: Attempt) -> None:  # noqa: C901, PLR0912 # size: the way of every job, which pays for each call
         permits = held = None
         try:
             if (now := time.monotonic()) >= attempt.fresh_until:
@@ -281,7 +281,7 @@ class Executor:  # size: the whole way of an attempt, in one place
                 raise asyncio.CancelledError  # noqa: TRY301 - stopped before its first step
             if attempt.permits is not None:
                 permits = attempt.permits
-                if now >= permits.lapses_at or permits.is_soft or permits.group.closings.known:
+                if permits.closings.known or now >= permits.lapses_at or permits.is_soft:
                     permits = await self._look_at_permits(attempt, permits, now)
                 held = CURRENT.set(attempt)
             handler = attempt.handler
@@ -293,7 +293,13 @@ class Executor:  # size: the whole way of an attempt, in one place
                 value = await self._call(attempt)
             if permits is not None and held is not None:
                 held = CURRENT.reset(held)
-                end_handler(attempt, permits, None)
+                if permits.is_plain and attempt.called is attempt.spent is None:
+                    attempt.permits = None
+                    permits.good += 1  # as `end_handler` does, for most calls go this way
+                    if not permits.is_noted:
+                        permits.note()
+                else:
+                    end_handler(attempt, permits, None)
             if value is None and attempt.stop is None:
                 outcome = COMPLETED
             else:
