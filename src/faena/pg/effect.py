@@ -32,7 +32,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _KEPT: Final = timedelta(days=30)
-"""How long a record is kept: longer than any job is retried or waits at the dead-letter desk."""
+"""From what age on records may go: longer than jobs are retried, or wait at the dead-letter desk."""
 _AT_ONCE: Final = 1000
 
 
