@@ -32,7 +32,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _KEPT: Final = timedelta(days=30)
-"""From what age on records may go: longer than jobs are retried, or wait at the dead-letter desk."""
+"""The age from which records may go: longer than jobs are retried, or wait at the desk."""
 _AT_ONCE: Final = 1000
 
 
