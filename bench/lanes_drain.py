@@ -59,6 +59,11 @@ class Rated(NamedTuple):
         return _median(one.jobs_per_s for one in self.drains)
 
     @property
+    def best(self) -> float:
+        """The rate of the fastest drain: what every drain costs, without what others cost some."""
+        return max((one.jobs_per_s for one in self.drains), default=math.nan)
+
+    @property
     def ratio(self) -> float:
         return _median(self.ratios)
 

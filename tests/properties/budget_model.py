@@ -103,10 +103,12 @@ class Model:
                     self._tell_used_up(one, now)
 
     def ask(self, asked: Ask, now: int) -> Expected:
-        granted, upstream, reason, until, is_soft = self.judge(asked, asked.number, now)
+        least = max(asked.number, 1)
+        granted, upstream, reason, until, is_soft = self.judge(asked, least, now)
         for one in self._needs(asked)[1]:
             self._tell_used_up(one, now)
-        advance = self.advance(asked, now) if granted == asked.number else 0
+        advance = self.advance(asked, now) if granted == least else 0
+        granted = min(granted, asked.number)
         self.reserve(asked, granted + advance, now)
         return Expected(granted, upstream, reason, until - now, advance, is_soft)
 

@@ -44,10 +44,10 @@ class Model(upstream_model.Model):
         if number < granted:
             granted, said = number, (upstream, reason, until)
         more = 0
-        if granted == ask.number:
+        if granted == upstream_model.least(ask):
             more = min(self._advance(ask, now), self.money.advance(ask, now))
         grant = self._grant(ask, granted, said, more, now)
-        self.money.reserve(ask, granted + more, now)
+        self.money.reserve(ask, grant.number + more, now)
         return grant._replace(is_soft=is_soft)
 
     def _note_used_up(self, upstream: str, now: int) -> None:

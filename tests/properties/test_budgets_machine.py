@@ -55,7 +55,7 @@ STEPS = st.one_of(
         st.just("ask"),
         NAMES,
         st.sampled_from(["", "x", "y"]),
-        st.integers(1, 12),
+        st.integers(0, 12),
         st.integers(0, 25),
         st.integers(0, 30),
     ),

@@ -63,7 +63,7 @@ def options(budgets: tuple[Budget, ...]) -> st.SearchStrategy[UpstreamOptions]:
 asks = st.tuples(
     st.sampled_from([("afip",), ("ai",), ("afip", "ai")]),
     st.sampled_from(TENANTS),
-    st.integers(1, 6),
+    st.integers(0, 6),
     st.sampled_from([0, 1, 50]),
 )
 STEPS = st.one_of(

@@ -87,7 +87,7 @@ reports = st.tuples(
 asks = st.tuples(
     st.sampled_from([("afip",), ("mp",), ("afip", "mp")]),
     st.sampled_from(TENANTS),
-    st.integers(1, 6),
+    st.integers(0, 6),
     st.sampled_from([0, 1, 50]),
 )
 STEPS = st.one_of(

@@ -173,14 +173,14 @@ class Model:
 
     def _judge(self, ask: Ask, now: int) -> Grant:
         granted, said = self.room_for(ask, now)
-        more = self._advance(ask, now) if granted == ask.number else 0
+        more = self._advance(ask, now) if granted == least(ask) else 0
         return self._grant(ask, granted, said, more, now)
 
     def room_for(self, ask: Ask, now: int) -> tuple[int, tuple[str, str, int]]:
         """How many calls breakers and limits let through; else which does not, why, until when."""
-        granted, said = ask.number, ("", "", 0)
+        granted, said = least(ask), ("", "", 0)
         for name in ask.upstreams:
-            room, reason, again = self._room(name, ask.tenant, ask.number, now)
+            room, reason, again = self._room(name, ask.tenant, least(ask), now)
             if room < granted:
                 granted, said = max(room, 0), (name, reason, again)
         return granted, said
@@ -188,8 +188,8 @@ class Model:
     def _grant(
         self, ask: Ask, granted: int, said: tuple[str, str, int], more: int, now: int
     ) -> Grant:
-        is_probe = False
-        for name in ask.upstreams if granted else ():
+        is_probe, granted = False, min(granted, ask.number)
+        for name in ask.upstreams if granted + more else ():
             is_probe |= self._use(self.scope(name, ask.tenant), name, granted, ask.stem, now)
             for lane in self._lanes(name, ask.tenant):
                 self.taken[lane] += granted + more
@@ -298,3 +298,8 @@ class Model:
             if limit.max > FINE and math.floor(last / width) == math.floor(at / width):
                 held, number = held[:-1], before + number
         self.windows[lane, limit.per_us] = [*held, (instant, number)]
+
+
+def least(ask: Ask) -> int:
+    """How many must be possible for some in advance: one, where only these are wanted."""
+    return max(ask.number, 1)

@@ -6,16 +6,18 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable
+from typing import Never
 
 import pytest
 
 from faena import Faena, RateLimited, Retry
-from faena.errors import ConfigError
+from faena.errors import ConfigError, StoreUnavailable
 from faena.outcomes import UpstreamUnavailable
 from faena.resilience.breaker import Breaker
 from faena.resilience.call_group import CallGroup
-from faena.resilience.gate import Gate, Wanted
+from faena.resilience.gate import Gate
 from faena.resilience.permits import Permit
+from faena.resilience.question import Wanted
 from faena.resilience.upstream import Upstream
 from tests._support.eventually import eventually
 from tests._support.working import Working
@@ -132,6 +134,38 @@ async def test_permits_are_good_for_a_moment_only(shop: Faena) -> None:
     group = await _with_advance(afip, gate)
     assert group.take(group.permits.good_until - 0.001)
     assert not group.take(group.permits.good_until)
+
+
+async def test_permits_are_asked_for_before_they_run_out(shop: Faena) -> None:
+    gate = (await shop.runtime()).gate
+    group = await _with_advance(shop.upstream("afip"), gate)
+    before, group.permits.left, group.used = group.permits, 5, 500
+    gate.refresh(group, 5, before.good_until - 0.04)
+    assert not group.is_refreshing, "five are left, for a while"
+    gate.refresh(group, 6, before.good_until - 0.04)
+    assert group.is_refreshing
+    assert group.take(before.good_until - 0.04), "which go on being used meanwhile"
+    await eventually(lambda: not group.is_refreshing)
+    assert group.permits is not before
+    assert group.permits.left > 5
+    gate.refresh(group, 1, group.permits.good_until - 0.01)
+    assert group.is_refreshing, "they lapse soon"
+    await eventually(lambda: not group.is_refreshing)
+
+
+async def test_permits_that_cannot_be_asked_for_in_time_are_asked_for_later(shop: Faena) -> None:
+    gate = (await shop.runtime()).gate
+    group = await _with_advance(shop.upstream("afip"), gate)
+    broken, gate._declared = gate._declared, _unreachable
+    gate.refresh(group, 10_000, 0.0)
+    await eventually(lambda: not group.is_refreshing)
+    gate._declared = broken
+    (answer,) = await gate.admit([Wanted(group, 10_000)])
+    assert answer.grant.number == 10_000
+
+
+async def _unreachable(*_: object) -> Never:
+    raise StoreUnavailable("the broker cannot be reached")
 
 
 async def test_jobs_that_were_permitted_wait_when_the_upstream_asks_to(

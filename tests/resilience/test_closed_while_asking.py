@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from faena import Faena, UpstreamUnavailable
-from faena.resilience.gate import Gate, Granted, Wanted
+from faena.resilience.gate import Gate
+from faena.resilience.question import Granted, Wanted
 
 
 async def test_what_closes_while_a_call_asks_stops_it(

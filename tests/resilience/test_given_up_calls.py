@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from faena import Budget, Faena, Price
-from faena.resilience.gate import Wanted
 from faena.resilience.permits import drop_permits, permit_of
+from faena.resilience.question import Wanted
 from tests.resilience.test_money import CENT, _spent
 from tests.resilience.test_odd_ends import Holding
 

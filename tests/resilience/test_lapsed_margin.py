@@ -6,7 +6,7 @@ import time
 
 from faena import Budget, Faena, Price
 from faena.engine.calls.resilience import SHARD
-from faena.resilience.gate import Wanted
+from faena.resilience.question import Wanted
 
 
 async def test_what_is_reserved_outlives_the_longest_call(shop: Faena) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 
 from faena import Breaker, Budget, Faena, Price
-from faena.resilience.gate import Gate, Granted, Wanted
+from faena.resilience.gate import Gate
 from faena.resilience.permits import permit_of
+from faena.resilience.question import Granted, Wanted
 from faena.resilience.upstream import Upstream
 from tests._support.eventually import eventually
 from tests.resilience.test_odd_ends import Holding

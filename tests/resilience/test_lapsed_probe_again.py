@@ -10,7 +10,8 @@ import pytest
 from faena import Breaker, Budget, Faena, Price
 from faena.engine.calls.resilience import SHARD
 from faena.resilience.call_group import Permits
-from faena.resilience.gate import Gate, Granted, Wanted
+from faena.resilience.gate import Gate
+from faena.resilience.question import Granted, Wanted
 from faena.resilience.upstream import Upstream
 from faena.worker.execute.admission import Admission, Asking
 from tests._support.eventually import eventually

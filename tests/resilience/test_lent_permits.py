@@ -6,9 +6,9 @@ import time
 
 from faena import Breaker, Budget, Faena, Price
 from faena.engine.calls.resilience import BAD
-from faena.resilience.gate import Wanted
 from faena.resilience.lending import Borrower, CallEnd, Loan, Returned, take_back
 from faena.resilience.permits import permit_of
+from faena.resilience.question import Wanted
 from tests.resilience.test_odd_ends import Holding
 
 

@@ -15,8 +15,8 @@ from faena.engine.calls import resilience
 from faena.engine.calls.resilience import Settled
 from faena.errors import ConfigError, StoreUnavailable
 from faena.resilience.call_group import Permits
-from faena.resilience.gate import Wanted
 from faena.resilience.permits import Permit, drop_permits, permit_of
+from faena.resilience.question import Wanted
 from tests._support.eventually import eventually
 from tests._support.working import Working
 from tests.resilience.test_money import CENT, _is_nothing_reserved, _spent

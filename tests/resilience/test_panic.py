@@ -12,7 +12,7 @@ from faena.engine.keys import channel
 from faena.errors import ConfigError
 from faena.outcomes import UpstreamUnavailable
 from faena.resilience.call_group import CallGroup
-from faena.resilience.gate import Wanted
+from faena.resilience.question import Wanted
 from faena.resilience.upstream import Upstream
 from tests._support.eventually import eventually
 from tests._support.valkey import Server

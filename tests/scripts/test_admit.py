@@ -318,6 +318,30 @@ async def test_nothing_is_given_in_advance_while_a_breaker_recovers(
     assert (grant.number, grant.advance) == (1, 0)
 
 
+async def test_permits_in_advance_can_be_asked_for_alone(upstreams: UpstreamRig) -> None:
+    await upstreams.declare(limits=["1000/min"])
+    (grant,) = (await upstreams.admit([Ask(["afip"], "", 0, "p", 50)])).grants
+    assert (grant.number, grant.advance, grant.reason) == (0, 10, "")
+    upstreams.clock.go(0.05)
+    assert (await upstreams.ask(1000)).number == 990, "they are spent"
+
+
+async def test_none_alone_while_an_upstream_takes_no_calls(upstreams: UpstreamRig) -> None:
+    """What forbids one call forbids those in advance, and is told."""
+    await upstreams.declare()
+    await upstreams.report(wait_us=9_000_000)
+    (grant,) = (await upstreams.admit([Ask(["afip"], "", 0, "p", 50)])).grants
+    assert (grant.number, grant.advance, grant.reason) == (0, 0, "rate_limited")
+    upstreams.clock.go(9)
+    await upstreams.trip()
+    (grant,) = (await upstreams.admit([Ask(["afip"], "", 0, "q", 50)])).grants
+    assert (grant.number, grant.advance, grant.reason) == (0, 0, "open")
+    upstreams.clock.go(5)
+    (grant,) = (await upstreams.admit([Ask(["afip"], "", 0, "r", 50)])).grants
+    assert (grant.number, grant.is_probe, grant.advance) == (0, False, 0)
+    assert await upstreams.probe(), "which was not used up"
+
+
 async def test_an_outage_is_seen_though_calls_that_began_before_it_still_end_well(
     upstreams: UpstreamRig,
 ) -> None:

@@ -66,7 +66,8 @@ class BreakerTimer:
                 self._look_at = time.monotonic() + _AFTER_ERROR_S
             wait_s = min([self._look_at, *self._due.values()]) - time.monotonic()
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._woken.wait(), max(0.0, wait_s))
+                async with asyncio.timeout(max(0.0, wait_s)):
+                    await self._woken.wait()
 
     async def _turn(self) -> None:
         now = time.monotonic()

@@ -143,6 +143,7 @@ class CallGroup:
         "drops_when_asked",
         "has_slow",
         "is_priced",
+        "is_refreshing",
         "lasting_us",
         "names",
         "permits",
@@ -174,6 +175,8 @@ class CallGroup:
         """Those that were granted last."""
         self.drops = self.drops_when_asked = 0
         """How often what was granted in advance was dropped, now and when it asked last."""
+        self.is_refreshing = False
+        """Whether the next permits in advance are asked for."""
         self.asked_at = 0.0
         self.used = 0
         """How many permits were used since it asked."""
@@ -202,6 +205,12 @@ class CallGroup:
         """Whether so many are left that were granted in advance."""
         permits = self.permits
         return permits.left >= number and now < permits.good_until and not self.closing()
+
+    def refreshed(self, answered: asyncio.Future[Any]) -> None:
+        """An answer has come, or none: then the next calls ask for themselves, and are told."""
+        self.is_refreshing = False
+        if not answered.cancelled():
+            answered.exception()
 
     def closing(self) -> Closing | None:
         """What forbids its calls, whatever was granted before."""

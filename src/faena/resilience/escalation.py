@@ -83,7 +83,7 @@ class Escalation(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     def handle(self, app: Faena) -> Handle[Any]:
         """The job: `await escalation.handle(app).rerun()` runs it again."""
-        return app.queues[self.queue].handle(self.job_id)
+        return app.queues[self.queue].handle(self.job_id, tenant=self.tenant)
 
 
 class Handed(NamedTuple):

@@ -192,7 +192,8 @@ class FeatureFollower:
             while True:
                 wait_s = await self.run_once()
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._notified.wait(), wait_s)
+                    async with asyncio.timeout(wait_s):
+                        await self._notified.wait()
         finally:
             self._copy.leave(self)
 

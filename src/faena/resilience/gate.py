@@ -30,7 +30,7 @@ from faena.engine.calls.resilience import (
 from faena.errors import FaenaError, InternalError, StoreRejected, StoreUnavailable
 from faena.resilience.call_group import CallGroup, CallGroups, Counter, Permits, Service
 from faena.resilience.closing import Closings
-from faena.resilience.permits import Permit
+from faena.resilience.question import Asked, Granted, Wanted, refuse
 
 _GOOD_FOR_S: Final = GOOD_FOR_US / 1e6
 _LINGER_S: Final = 0.02
@@ -46,33 +46,13 @@ _CLOSING: Final = frozenset({"open", "rate_limited"})
 _MOST_COUNTERS: Final = 10_000
 _LONGEST_TIMER_S: Final = 86_400.0
 _MOST_ADVANCE: Final = 10_000
+_REFRESH_S: Final = 0.02
+"""How long before permits in advance lapse the next ones are asked for: the answer may have to wait
+for other calls at the server."""
 _AT_ONCE: Final = 500
 """The most that one call asks for, and reports of."""
 
 _log = logging.getLogger("faena.resilience")
-
-
-class Wanted(NamedTuple):
-    """A number of calls of a group."""
-
-    group: CallGroup
-    number: int
-    lasting_us: int = 0
-    """How long its job may run; a call may be made until then."""
-    estimate: int | None = None
-    """What a call of one upstream costs at most, in millionths; None: as usual."""
-
-
-class Granted(NamedTuple):
-    """The answer: how many of them may begin, with what, and what refused the rest."""
-
-    permits: Permits
-    grant: Grant
-
-
-class _Asked(NamedTuple):
-    wanted: Sequence[Wanted]
-    answered: asyncio.Future[list[Granted]]
 
 
 class _Unsent(NamedTuple):
@@ -103,7 +83,7 @@ class Gate:
         self._unsent: _Unsent | None = None
         self.closings = Closings()
         """Upstreams that take no calls now, as far as this process knows."""
-        self._asked: list[_Asked] = []
+        self._asked: list[Asked] = []
         self._sending: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._failures = 0
@@ -137,9 +117,22 @@ class Gate:
             halves = wanted[:_AT_ONCE], wanted[_AT_ONCE:]
             return [*await self.admit(halves[0]), *await self.admit(halves[1])]
         answered: asyncio.Future[list[Granted]] = self.loop.create_future()
-        self._asked.append(_Asked(wanted, answered))
+        self._asked.append(Asked(wanted, answered))
         self._send_soon()
         return await answered
+
+    def refresh(self, group: CallGroup, number: int, now: float) -> None:
+        """Ask in time for the next permits in advance, if those that are left will not do for
+        another `number` of calls, so that these need not wait for the answer."""
+        permits = group.permits
+        is_short = permits.left < number or now > permits.good_until - _REFRESH_S
+        if group.is_refreshing or not is_short:
+            return
+        group.is_refreshing = True
+        answered: asyncio.Future[list[Granted]] = self.loop.create_future()
+        answered.add_done_callback(group.refreshed)
+        self._asked.append(Asked([Wanted(group, 0)], answered))
+        self._send_soon()
 
     def close(self, upstream: str, tenant: str, wait_us: int, reason: str) -> None:
         """Begin no call for some time, whatever was granted: of a tenant, or of all without one."""
@@ -196,7 +189,8 @@ class Gate:
     async def finish(self) -> None:
         """Send what is still to be reported, if that can be done soon."""
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self.flush(), _CLOSE_WITHIN_S)
+            async with asyncio.timeout(_CLOSE_WITHIN_S):
+                await self.flush()
         if self._timer is not None:
             self._timer.cancel()
 
@@ -254,16 +248,13 @@ class Gate:
             self._unsent = None
             answers = [*map(self._granted, wanted, asks, grants, [sent] * len(grants))]
         except Exception as error:  # noqa: BLE001 - who asked is told; `_failed` decides on the rest
-            _refuse(asked, error)
+            refuse(asked, error)
             self._failed(error)
             return
         self._failures = 0
         for one in asked:
             answer, answers = answers[: len(one.wanted)], answers[len(one.wanted) :]
-            if one.answered.done():  # its caller was cancelled
-                _give_back(answer)
-            else:
-                one.answered.set_result(answer)
+            one.answer(answer)
         for listener in self.listeners if turned else ():
             listener(turned)
 
@@ -288,9 +279,9 @@ class Gate:
             for listener in self.listeners if turned else ():
                 listener(turned)
 
-    def _take_asked(self) -> list[_Asked]:
+    def _take_asked(self) -> list[Asked]:
         """What is to be asked for now; one script call answers so many."""
-        open_ones = [one for one in self._asked if not _answer_from_advance(one)]
+        open_ones = [one for one in self._asked if not one.answer_from_advance()]
         number, taken = 0, 0
         for one in open_ones:
             number += len(one.wanted)
@@ -361,36 +352,3 @@ class Gate:
             whose = service.breaker_of(group.tenant)
             self.close(service.name, whose, grant.wait_us, grant.reason)
         return Granted(permits, grant)
-
-
-def _refuse(asked: Sequence[_Asked], error: Exception) -> None:
-    for one in asked:
-        if not one.answered.done():
-            one.answered.set_exception(error)
-
-
-def _give_back(answer: Sequence[Granted]) -> None:
-    """Their caller was cancelled, so the calls are not made."""
-    for permits, grant in answer:
-        group = permits.group
-        for number in range(1, grant.number + 1 if grant.is_probe else 1):
-            for service in group.services:
-                Permit(permits, service, permits.probe(number)).drop()
-        permits.end(grant.number)
-
-
-def _answer_from_advance(asked: _Asked) -> bool:
-    """Another question of the same groups may have brought enough permits meanwhile."""
-    now = time.monotonic()
-    usual = [one for one in asked.wanted if one.estimate is None and one.group.has(one.number, now)]
-    if len(usual) < len(asked.wanted):
-        return False
-    if not asked.answered.done():
-        asked.answered.set_result([_taken(one.group, one.number) for one in usual])
-    return True
-
-
-def _taken(group: CallGroup, number: int) -> Granted:
-    group.permits.left -= number
-    group.used += number
-    return Granted(group.permits, Grant(number, False, "", "", 0))

@@ -29,7 +29,7 @@ from faena.resilience.call import UpstreamCall
 from faena.resilience.call_group import CallGroup
 from faena.resilience.control import UpstreamControl
 from faena.resilience.fallback import check_call_fallback, check_guarded, guard_call
-from faena.resilience.gate import Gate, Wanted
+from faena.resilience.gate import Gate
 from faena.resilience.permits import (
     CURRENT,
     Holder,
@@ -37,6 +37,7 @@ from faena.resilience.permits import (
     ask_instead,
     permit_of,
 )
+from faena.resilience.question import Wanted
 from faena.resilience.sorting import Sorted, sort_error
 from faena.resilience.upstream_options import UpstreamOptions, added, check_spent, check_used
 from faena.values.duration import Duration

@@ -20,8 +20,9 @@ from faena.engine.calls.resilience import Grant
 from faena.errors import FaenaError
 from faena.outcomes import Limited, Outcome, Snooze, Snoozed, UpstreamUnavailable
 from faena.resilience.call_group import CallGroup, CallGroups, Permits
-from faena.resilience.gate import Gate, Wanted
+from faena.resilience.gate import Gate
 from faena.resilience.permits import drop_permits
+from faena.resilience.question import Wanted
 from faena.worker.execute.attempt_state import Attempt
 from faena.worker.execute.failure import Lowered
 from faena.worker.execute.fallback import Fallen, refused
@@ -79,7 +80,7 @@ class Admission:
         """Those that may begin now, and those that must be asked for."""
         now = time.monotonic()
         if self._only is not None:
-            ready, rest = _take_permits(self._only, attempts, now)
+            ready, rest = self._take_permits(self._only, attempts, now)
             asking = Asking(rest, {self._only: rest} if rest else {})
         else:
             ready, asking = self._begin_each(attempts, now)
@@ -97,12 +98,24 @@ class Admission:
                 ready += run
                 continue
             group = self._group(run[0])
-            begun, rest = _take_permits(group, run, now)
+            begun, rest = self._take_permits(group, run, now)
             ready += begun
             if rest:
                 asking.attempts.extend(rest)
                 asking.by_group.setdefault(group, []).extend(rest)
         return ready, asking
+
+    def _take_permits(
+        self, group: CallGroup, attempts: Sequence[Attempt], now: float
+    ) -> tuple[list[Attempt], list[Attempt]]:
+        """Those of a group that begin with permits granted in advance, and the others."""
+        taken = group.take_many(len(attempts), now)
+        permits, ready = group.permits, [*attempts[:taken]]
+        for attempt in ready:
+            attempt.permits = permits
+        if taken == len(attempts):
+            self._gate.refresh(group, taken, now)
+        return ready, [*attempts[taken:]]
 
     async def ask(self, asking: Asking) -> tuple[list[Attempt], list[Refused]]:
         """Those that may begin, in their order, and the others."""
@@ -185,17 +198,6 @@ def wait_of(error: UpstreamUnavailable) -> int:
 
 def _whose(attempt: Attempt) -> tuple[Handler, str | None]:
     return attempt.handler, attempt.job.tenant
-
-
-def _take_permits(
-    group: CallGroup, attempts: Sequence[Attempt], now: float
-) -> tuple[list[Attempt], list[Attempt]]:
-    """Those of a group that begin with permits granted in advance, and the others."""
-    taken = group.take_many(len(attempts), now)
-    permits, ready = group.permits, [*attempts[:taken]]
-    for attempt in ready:
-        attempt.permits = permits
-    return ready, [*attempts[taken:]]
 
 
 def _unavailable(attempt: Attempt, grant: Grant) -> UpstreamUnavailable:

@@ -7,7 +7,7 @@
 --          1 | 0, …}} …; settled {lot, calls that have ended, tenant, task, {upstream, micro, …}} …;
 --          asks {{upstream, …}, tenant, number, stem, advance, {micro each would cost at most, …}, us} …: so many jobs,
 --          each of which needs all of them; their permits are stem:1, stem:2, …, of the lot named stem, whose holder is
---          taken for dead after so long; and so many more would be used soon
+--          taken for dead after so long; and so many more would be used soon. The number is 0 where only these are wanted
 -- returns  now · {scope, state …} of breakers that have changed · {granted, is_probe 1|0, upstream, reason, ask_again_at, in advance, is_soft 1|0} … for each ask,
 --          upstream, reason and ask_again_at of what refused the rest; the reason is open, probing, recovering, rate_limited, limit, tenant_limit, budget,
 --          tenant_budget, total_budget, reserved, tenant_reserved or panic

@@ -132,18 +132,19 @@ local function room_behind(gates, number, now)
 end
 
 --- Permit as many of the jobs of an ask as there is room for; their permits are stem:1, …. If all are permitted, some
--- more may be.
+-- more may be. An ask for none is one for permits in advance: they are given where one job would be permitted.
 local function admit_jobs(ask, gates, now)
   local needed, tenant, number, stem, advance, estimates, lasting_us = unpack(ask)
-  local money = money_of(needed, tenant, estimates)
-  local granted, name, reason, until_at = room_behind(gates, number, now)
+  local money, least = money_of(needed, tenant, estimates), math.max(number, 1)
+  local granted, name, reason, until_at = room_behind(gates, least, now)
   local wealth, poor, why, comes_at, is_soft = room_of_money(money)
   if wealth < granted then
     granted, name, reason, until_at = wealth, poor, why, comes_at
   end
-  local more = granted == number and advance_of(gates, number, advance, wealth) or 0
+  local more = granted == least and advance_of(gates, number, advance, wealth) or 0
   local is_probe = 0
-  for _, gate in ipairs(granted > 0 and gates or {}) do
+  granted = math.min(granted, number)
+  for _, gate in ipairs(granted + more > 0 and gates or {}) do
     is_probe = use_breaker(breaker_of(gate.scope), granted, stem, now) and 1 or is_probe
     for _, limit in ipairs(gate.limits) do
       limit.windows.taken = limit.windows.taken + granted + more
