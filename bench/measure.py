@@ -121,8 +121,8 @@ class Meter:
             worker.wait_for(_ALIVE_JOBS + plan.latency_samples)
         samples = sorted(worker.ledger.samples)
         return {
-            "latency_p50": _percentile(samples, 0.50) / 1000,
-            "latency_p99": _percentile(samples, 0.99) / 1000,
+            "latency_p50": percentile(samples, 0.50) / 1000,
+            "latency_p99": percentile(samples, 0.99) / 1000,
         }
 
     def io(self, adapter: Adapter) -> Figures:
@@ -155,5 +155,6 @@ def _refuse_repeats(worker: Worker, jobs: int) -> None:
         raise PeerFailed(f"handlers ran {ran} times for {jobs} jobs")
 
 
-def _percentile(ordered: list[int], share: float) -> float:
+def percentile(ordered: list[int], share: float) -> float:
+    """The least value that so great a share does not exceed."""
     return float(ordered[max(math.ceil(share * len(ordered)) - 1, 0)])

@@ -24,6 +24,7 @@ from faena.flows import Flow, Group, Plan, chain, chord
 from faena.middleware import Middleware
 from faena.options import DeadLetters, build
 from faena.options.fields import check_is
+from faena.options.queue import HISTORY
 from faena.queue import Queue
 from faena.runtime.connections import Connection, Runtime
 from faena.scheduling.decorators import MISSING, Recurring, RecurringFields, TimedFields, check_task
@@ -309,7 +310,8 @@ def _layers(given: Any) -> tuple[Middleware, ...]:
 def _served(queue: Queue, runtime: Runtime) -> Served:
     """What a worker needs of a queue.
 
-    The program that runs a task decides its hooks and costs, so it also writes that it has none.
+    The program that runs a task decides its hooks and costs and whether its queue has a history,
+    so it also writes that there is none.
     """
     from faena.worker.options import Served  # noqa: PLC0415 - see above
 
@@ -317,6 +319,8 @@ def _served(queue: Queue, runtime: Runtime) -> Served:
         queue.options.hooks.setdefault((end, task), "")
     for task in queue.tasks if queue.options.units else ():
         queue.options.costs.setdefault(task, {})
+    for name in HISTORY:
+        queue.options.history.setdefault(name, None)
     runtime.engine.know(queue.name, declaration(queue.options))
     router = runtime.routers.of(queue.name)
     provider = None if router.is_fixed else router.serving

@@ -8,6 +8,7 @@
     │   ├── StoreUnavailable    it cannot be reached now; try again
     │   ├── StoreRejected       it refused: out of memory, read-only, no permission
     │   ├── NotDeclared         no program has declared the queue on this server yet
+    │   ├── ArchiveUnreadable   an archive is missing, truncated, damaged or tampered with
     │   ├── ShardsChanged       the routing table is out of date; the client retries automatically
     │   └── ScriptError         a script failed unexpectedly
     ├── PayloadError            cannot be encoded, decoded or validated, or is too large
@@ -123,6 +124,11 @@ class NotDeclared(StoreError):
             f"declares it on its first enqueue, or when its worker starts; start that worker",
             op="declare",
         )
+
+
+class ArchiveUnreadable(StoreError):
+    """An object of an archive is missing, or is not what the catalogue says: nothing was deleted
+    or restored."""
 
 
 class ShardsChanged(StoreError):

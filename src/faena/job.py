@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any, Protocol
+from hashlib import blake2b
+from typing import Any, Literal, Protocol
 
 import msgspec
 
@@ -85,6 +86,7 @@ class Job:
 
     __slots__ = (
         "_notes",
+        "_payload",
         "attempt",
         "cancelled",
         "enqueued_us",
@@ -138,6 +140,12 @@ class Job:
         self.cancelled = False
         """True once its cancellation was requested, its time is over or its lease is lost."""
         self._notes = notes
+        self._payload = spec.payload
+
+    @property
+    def payload_digest(self) -> str:
+        """The same for the same bytes."""
+        return blake2b(bytes(self._payload), digest_size=16).hexdigest()
 
     @property
     def enqueued_at(self) -> datetime:
@@ -264,6 +272,10 @@ class JobView(View, frozen=True, kw_only=True):
     """The most attempts, if its producer set it; None leaves that to its task."""
     auto_retries: int = 0
     """Automatic retries in its line of retries so far."""
+    source: Literal["broker", "history"] = "broker"
+    """Where it was read; of what the history has, payload and headers may be missing."""
+    ended: str | None = None
+    """In the history, how it ended, in more words than states: also expired, removed, replaced."""
     is_unreadable: bool = False
     """Whether its spec cannot be decoded; it then has no task, no payload and no headers."""
 

@@ -19,6 +19,7 @@ from faena.engine.settings import WRITTEN, as_declared, read_settings, written
 from faena.errors import ConfigError, arguments, shown
 from faena.idempotency import Idempotency
 from faena.inspection.inspector import Page
+from faena.inspection.past import Source
 from faena.limits import Limit
 from faena.options import (
     Backpressure,
@@ -29,9 +30,9 @@ from faena.options import (
     TaskOptions,
     build,
 )
-from faena.options.batch import DEFAULT_SIZE
+from faena.options.batch import DEFAULT_SIZE, check_batch
 from faena.options.costs import check_units
-from faena.options.fields import check_is
+from faena.options.fields import check_choice, check_is
 from faena.options.queue import MOST_SHARDS, check_parts
 from faena.options.settings import (
     OF_TENANTS,
@@ -46,9 +47,11 @@ from faena.retry import Retry
 from faena.sharding.view import ShardsView, reset_shards, reshard, view_shards
 from faena.states import FINISHED, State, state_of
 from faena.task import Task
+from faena.tenancy.lanes import lane_named
 from faena.tenancy.shares import Shares, shares_of
 from faena.tenancy.tenants import Tenant, TenantView, busiest, check_lanes
 from faena.values.duration import Duration, to_s, to_us
+from faena.values.ids import Label, as_label
 from faena.values.keywords import known_keywords
 from faena.values.names import check_label, check_name, check_reason
 from faena.values.numbers import check_whole
@@ -127,7 +130,8 @@ class Queue:
         refuse_bare("@queue.batch(size=50)", size)
         size = min(DEFAULT_SIZE, self.options.concurrency) if size is None else size
         given = {**options, "size": size, "wait": wait}
-        _check_batch(self, build(BatchOptions, "batch", {"name": "unnamed", **given}))
+        of_any_name = build(BatchOptions, "batch", {"name": "unnamed", **given})
+        check_batch(self.name, of_any_name, self.options.concurrency)
         return BatchRegistrar(self._register_batch, given)
 
     def _register(
@@ -189,9 +193,10 @@ class Queue:
         """Jobs per state; `dead` counts those that are still pending at the desk."""
         return (await self.overview()).counts
 
-    def handle(self, job_id: str) -> Handle[Any]:
-        """A job by its id; the broker is not asked."""
-        return Handle(self._app, self.name, check_label("id", job_id), codec_for(Any))
+    def handle(self, job_id: Label, *, tenant: Label | None = None) -> Handle[Any]:
+        """A job by its id, and its tenant where tenants choose ids; the broker is not asked."""
+        name, lane = as_label("id", job_id), lane_named(tenant)
+        return Handle(self._app, self.name, name, codec_for(Any), lane)
 
     async def jobs(
         self,
@@ -200,15 +205,18 @@ class Queue:
         limit: int = 50,
         cursor: str | None = None,
         is_newest_first: bool = False,
+        source: Source = "both",
     ) -> Page:
-        """One page of the jobs in a state."""
+        """One page of the jobs in a state; finished ones from the history too, as `source` says."""
         with arguments():
             limit = check_whole("limit", limit, least=1, most=1000)
             check_is("is_newest_first", is_newest_first, bool)
+            check_choice("source", source, ("both", "broker", "history"))
         state = state_of(state, State)
         inspector = (await self._app.runtime()).inspector
+        order = {"is_newest_first": is_newest_first}
         return await inspector.page(
-            self.name, state, limit=limit, cursor=cursor, is_newest_first=is_newest_first
+            self.name, state, limit=limit, cursor=cursor, source=source, **order
         )
 
     # -- tenants --------------------------------------------------------------------------------
@@ -387,14 +395,3 @@ class Queue:
 
     def __repr__(self) -> str:
         return f"<Queue {self.name}>"
-
-
-def _check_batch(queue: Queue, batch: BatchOptions) -> None:
-    most = queue.options.concurrency
-    if batch.size > most:
-        raise ConfigError(
-            f"size of a batch must be at most {most}, the concurrency of queue {queue.name}, "
-            f"got {batch.size}",
-            field="size",
-            value=batch.size,
-        )

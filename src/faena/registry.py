@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, Unpack, cast
 
 from faena.errors import ConfigError, UnknownQueue, as_text, nearest, shown
+from faena.inspection.past import PastReader
 from faena.options import QueueOptions, build
 from faena.options.queue import check_learning
 from faena.pool import Pool
@@ -44,6 +45,7 @@ class Registry(ConnectedApp):
         self.pools: dict[str, Pool] = {}
         self.attachments: dict[type[Any], Any] = {}
         """What extends this app, by its class, so that commands find it: its `Postgres`."""
+        self._history: tuple[Sequence[str] | None, Mapping[str, int | None]] = (None, {})
 
     def queue(self, name: str, **options: Unpack[QueueFields]) -> Queue:
         """Declare a queue; `QueueOptions` documents the options."""
@@ -51,7 +53,25 @@ class Registry(ConnectedApp):
         checked = check_learning(build(QueueOptions, "queue", options))
         self.queues[name] = queue = Queue(cast("Faena", self), name, checked)
         self._options[name] = checked
+        self._keep_history_of(queue)
         return queue
+
+    def keep_history(
+        self, queues: Sequence[str] | None, settings: Mapping[str, int | None], reader: PastReader
+    ) -> None:
+        """Have the broker keep the ends of jobs for a reader outside; None: of all queues.
+
+        What `reader` has is shown with the jobs that the broker has.
+        """
+        self._history = (queues, settings)
+        self._links.connection.past.reader = reader
+        for queue in self.queues.values():
+            self._keep_history_of(queue)
+
+    def _keep_history_of(self, queue: Queue) -> None:
+        names, settings = self._history
+        if settings and not queue.is_remote and (names is None or queue.name in names):
+            queue.options.history.update(settings)
 
     def remote_queue(self, name: str) -> RemoteQueue:
         """A queue that another program declares and serves, to enqueue its tasks from here.

@@ -44,7 +44,7 @@ from faena.producing.sealing import Frame, seal_job
 from faena.resilience.fallback import refuse_foreign_task
 from faena.resilience.upstream import refuse_foreign
 from faena.retry import Retry
-from faena.tenancy.lanes import lane_facts
+from faena.tenancy.lanes import lane_facts, lane_named
 from faena.values.duration import Duration
 from faena.values.ids import Label, as_label
 
@@ -161,7 +161,7 @@ class Task(Generic[P, R]):
         """
         if options or self.app.middleware:
             return await self.put(Draft(payload, of_one(options), self))
-        job = self._plain.fill(self.app.new_id(), self._encode(payload))
+        job = self._plain.fill(self.app.new_id(), self.encode(payload))
         client = (self.app.at_hand() or await self._runtime()).client
         (answer,), _ = await client.enqueue(self.queue, (job,), _MEMORY)
         return accepted(receipt_of(self, job, answer, "memory"))
@@ -195,9 +195,15 @@ class Task(Generic[P, R]):
             specs = [(self._spec(*pair), pair[1]) for pair in pairs]
             return list(await asyncio.gather(*(self._send_one(*pair) for pair in specs)))
 
-    async def put_encoded(self, pairs: Sequence[tuple[bytes, EnqueueOptions]]) -> list[Receipt[R]]:
-        """Enqueue payloads that are encoded and checked, without middleware; for the outbox."""
-        return await self._send_all(pairs)
+    async def put_sealed(self, jobs: Sequence[NewJob]) -> list[Receipt[R]]:
+        """Enqueue jobs by one call, without middleware; for the outbox."""
+        return await self._deliver(jobs, _MEMORY)
+
+    def at_once(self, *, has_tenants: bool) -> int:
+        """The most jobs in one call: lanes and chains cost the server more."""
+        options = self.app.queues[self.queue].options
+        is_placed = options.is_laned or options.order is not Order.NONE
+        return BATCH // PLACED if is_placed or (options.is_fair and has_tenants) else BATCH
 
     def items(self, payloads: Iterable[P | Draft[P]]) -> list[P | Draft[P]]:
         """Payloads and drafts as a list; refuses anything else."""
@@ -218,7 +224,7 @@ class Task(Generic[P, R]):
                 if isinstance(item, Draft):
                     pairs.append(self._drafted(item, shared))
                 else:
-                    pairs.append((self._encode(item), shared))
+                    pairs.append((self.encode(item), shared))
             except PayloadError as error:
                 words = f"item {len(pairs)} of the list: {error}"
                 raise PayloadError(words, fields=error.fields, op="enqueue") from error
@@ -235,7 +241,7 @@ class Task(Generic[P, R]):
                 f"use {draft.task.name}.enqueue_many",
                 field="draft",
             )
-        return self._encode(draft.payload), merged(shared, draft.options)
+        return self.encode(draft.payload), merged(shared, draft.options)
 
     def draft(self, payload: P = MISSING, **options: Unpack[EnqueueFields]) -> Draft[P]:
         """An item of `enqueue_many` with options of its own."""
@@ -246,11 +252,25 @@ class Task(Generic[P, R]):
 
     def spec(self, draft: Draft[P]) -> Spec:
         """The spec of a draft's job; this checks and encodes its payload."""
-        return self._spec(self._encode(draft.payload), draft.options)
+        return self._spec(self.encode(draft.payload), draft.options)
 
-    def handle(self, job_id: Label) -> Handle[R]:
-        """A job of this task by its id; the broker is not asked."""
-        return Handle(self.app, self.queue, as_label("id", job_id), self.handler.result)
+    def encode(self, payload: P) -> bytes:
+        """The payload as JSON; raises PayloadError if it is not one of this task."""
+        handler = self.handler
+        return encode_payload(self.name, handler.payload, handler.payload_limit, payload)
+
+    def frame(self, options: EnqueueOptions) -> Frame:
+        """What jobs with these options have in common; for the outbox."""
+        facts = self.lane_facts(options.tenant, options.key, options.cost)
+        return Frame(self._spec(b"null", options), options, self.priority(options), facts)
+
+    def handle(self, job_id: Label, *, tenant: Label | None = None) -> Handle[R]:
+        """A job of this task by its id; the broker is not asked.
+
+        Name the tenant where tenants choose ids: they may choose the same in different shards.
+        """
+        name, lane = as_label("id", job_id), lane_named(tenant)
+        return Handle(self.app, self.queue, name, self.handler.result, lane)
 
     # -- sending --------------------------------------------------------------------------------
 
@@ -272,7 +292,8 @@ class Task(Generic[P, R]):
         receipts: list[Receipt[R]] = []
         sending: asyncio.Task[list[Receipt[R]]] | None = None
         try:
-            for part in _batches(pairs, BATCH // PLACED if self._is_placed(pairs) else BATCH):
+            most = self.at_once(has_tenants=any(one.tenant for _, one in pairs))
+            for part in _batches(pairs, most):
                 batch = self._seal(part)
                 if sending is not None:
                     receipts += await sending
@@ -294,7 +315,7 @@ class Task(Generic[P, R]):
         asked = {id(one): one for _, one in pairs}.values()
         # A frame costs as much as two jobs, so it pays only for options that several jobs share.
         is_shared = 2 * len(asked) <= len(pairs)
-        frames = {id(one): self._frame(one) for one in asked if is_shared and one.id is None}
+        frames = {id(one): self.frame(one) for one in asked if is_shared and one.id is None}
         jobs = [
             frames[id(one)].fill(fresh, payload)
             if id(one) in frames
@@ -307,22 +328,12 @@ class Task(Generic[P, R]):
     @cached_property
     def _plain(self) -> Frame:
         """The frame of a job with default options."""
-        return self._frame(_DEFAULTS)
-
-    def _frame(self, options: EnqueueOptions) -> Frame:
-        facts = self.lane_facts(options.tenant, options.key, options.cost)
-        return Frame(self._spec(b"null", options), options, self.priority(options), facts)
+        return self.frame(_DEFAULTS)
 
     def _sealed(self, payload: bytes, options: EnqueueOptions, fresh: str) -> NewJob:
         facts = self.lane_facts(options.tenant, options.key, options.cost)
         spec = self._spec(payload, options)
         return seal_job(options.id or fresh, spec, options, self.priority(options), facts)
-
-    def _is_placed(self, pairs: Sequence[tuple[bytes, EnqueueOptions]]) -> bool:
-        """Whether jobs have lanes or chains, and so cost the server more than ordinary ones."""
-        options = self.app.queues[self.queue].options
-        is_placed = options.is_laned or options.order is not Order.NONE
-        return is_placed or (options.is_fair and any(one.tenant for _, one in pairs))
 
     def lane_facts(
         self, tenant: str | None, key: str | None, cost: Mapping[str, int] | None = None
@@ -365,10 +376,6 @@ class Task(Generic[P, R]):
             retry=options.terms,
             headers=dict(options.headers) if options.headers else {},
         )
-
-    def _encode(self, payload: P) -> bytes:
-        handler = self.handler
-        return encode_payload(self.name, handler.payload, handler.payload_limit, payload)
 
     def __repr__(self) -> str:
         return f"<Task {self.queue}/{self.name}>"

@@ -6,7 +6,7 @@ import asyncio
 import os
 import signal
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 import psycopg
@@ -57,4 +57,10 @@ async def _convert_back(pg: Postgres) -> None:
     await pg.conversion("visits").revert()
 
 
-PLANS.update(ensure=_ensure, convert=_convert, convert_back=_convert_back)
+async def _rollup(pg: Postgres) -> None:
+    measures = {"jobs": "count(*)", "revenue": "sum(total)"}
+    made = pg.rollup("jobs_per_day", of="jobs", every="day", group=["org"], measures=measures)
+    await made.backfill(date(2025, 3, 1), date(2025, 3, 3))
+
+
+PLANS.update(ensure=_ensure, convert=_convert, convert_back=_convert_back, rollup=_rollup)

@@ -23,6 +23,7 @@ NO_JOBS = b"\x90"
 async def populate(rig: Rig) -> None:
     """Jobs `done`, `dead`, `cancelled`, `throttled`, `leader` with its `follower`; held."""
     await rig.declare(limits=[Limit("100/min"), Limit("100/min", cost="tokens")])
+    await rig.edit(**{"history:room": 1_000_000, "history:payloads": 1})
     await rig.run("done", Completed(b"1"))
     await rig.run("dead", Buried(BOOM, note=DeathNote("t", "", "Boom", "", "f", "", SECOND, 2)))
     await rig.add("cancelled")

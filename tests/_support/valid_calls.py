@@ -274,6 +274,7 @@ SHAPES: dict[str, list[Args]] = {
         said("obliterate", slice=50, force="1", drop="1"),
         said("obliterate", slice=50, force="1"),
     ],
+    "history_done": [said("history_done", "1-1", "99999999999999-0"), said("history_done")],
     "relayed": [
         said("relayed", to="q", last="99999999999999-0"),
         said("relayed", to="q", last="1-1"),

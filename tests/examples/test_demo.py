@@ -104,7 +104,10 @@ def test_a_demo_killed_with_minus_9_takes_its_workers_and_its_server_along(tmp_p
         assert psutil.wait_procs(left_at_work(tmp_path), timeout=60)[1] == []
 
 
-@pytest.mark.parametrize("name", ["batches", "fastapi_app", "partitions", "pools", "quickstart"])
+SMALL = ["archives", "batches", "fastapi_app", "partitions", "pools", "quickstart", "retention"]
+
+
+@pytest.mark.parametrize("name", SMALL)
 def test_a_small_example_runs_and_leaves_nothing_running(name: str, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", f"examples.{name}"],

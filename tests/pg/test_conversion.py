@@ -352,9 +352,24 @@ async def test_what_cannot_be_converted_is_refused_by_name(pg: Postgres, definit
 
 
 async def test_a_wrong_call_is_refused(pg: Postgres) -> None:
-    with pytest.raises(ConfigError, match="every must be month, week or day"):
+    with pytest.raises(ConfigError, match="every must be given for a table"):
         pg.convert("visits", by="at")
     with pytest.raises(ConfigError, match="table nothing does not exist"):
         await pg.convert("nothing", every="day").run()
     with pytest.raises(ConfigError, match=r"use pg.convert"):
         await pg.conversion("visits").run()
+
+
+async def test_rows_that_arrive_by_replication_reach_both_tables(
+    pg: Postgres, visits: Conversion
+) -> None:
+    arrive = """
+        SET LOCAL session_replication_role TO replica;
+        INSERT INTO visits (organization_id, minutes) VALUES ('beta', 7);
+    """
+    await visits.run()
+    await run(pg, arrive)
+    assert await run(pg, "SELECT count(*) FROM visits_partitioned") == [(201,)]
+    await visits.swap()
+    await run(pg, arrive)
+    assert await run(pg, "SELECT count(*) FROM visits_before_partitions") == [(202,)]

@@ -33,3 +33,10 @@ async def test_a_migration_that_was_changed_is_refused(pg: Postgres) -> None:
         await connection.execute("UPDATE faena.migrations SET digest = 'other' WHERE number = 1")
     with pytest.raises(StoreRejected, match="its text has changed"):
         await migrate(pg)
+
+
+async def test_a_post_step_needs_its_pre_step(app: Faena, bare_database: str) -> None:
+    async with Postgres(app, bare_database) as pg:
+        with pytest.raises(StoreRejected, match="must follow its pre step"):
+            await migrate(pg, "post")
+        assert await pending(pg) == migrations()

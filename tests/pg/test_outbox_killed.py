@@ -13,6 +13,9 @@ import pytest
 
 from faena import Faena
 from faena.pg import Postgres
+from faena.pg.refill import Refill
+from faena.pg.relay import OutboxRelay
+from faena.pg.settlement import Settlements
 from tests._support.eventually import eventually
 from tests._support.forked import Forked
 from tests._support.outbox_process import OutboxPlan, outbox_app, produce, relay
@@ -112,3 +115,24 @@ async def test_a_broker_that_has_lost_everything_is_refilled(
     await eventually(lambda: _is_all_run(ledger))
     await eventually(lambda: _is_settled(ledger))
     relaying.kill()
+
+
+async def test_a_job_that_has_come_and_gone_is_not_taken_for_a_lost_one(
+    plan: OutboxPlan, ledger: Postgres, worker: Faena
+) -> None:
+    app, pg, note = outbox_app(plan, relay=False)
+    async with pg:
+        engine, name = (await app.runtime()).engine, f"@{await pg.outbox.name()}"
+        settlements = Settlements(pg, engine, name)
+        async with pg.transaction() as connection:
+            job = await pg.outbox.enqueue(connection, note, 1)
+        async with await pg.connect(plan.database, autocommit=True) as connection:
+            assert await OutboxRelay(pg, settlements, name).run_once(connection) == 1
+        await eventually(lambda: _is_gone(worker, job))
+        assert await Refill(pg, engine, settlements, name).run_once() == 0
+        assert await _is_settled(pg)
+    await app.close()
+
+
+async def _is_gone(app: Faena, job: str) -> bool:
+    return await app.queues["work"].handle(job).view() is None

@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from faena import Faena
-from faena.errors import ConfigError, StoreRejected, StoreUnavailable
+from faena.errors import ArgumentError, ConfigError, StoreRejected, StoreUnavailable
 from faena.pg import PartitionedTable, Postgres
 from faena.pg.partition import lock
 from faena.pg.partition.catalog import check_key, find_table
@@ -289,6 +289,16 @@ def test_a_table_is_declared_once(app: Faena) -> None:
         pg.partitioned("jobs", every="week")
     with pytest.raises(ConfigError, match="did you mean 'jobs'"):
         pg.partitioned_table("job")
+    with pytest.raises(
+        ConfigError, match=r"every must be given .* not declared .*, got 'job'; did you"
+    ):
+        pg.convert("job")
+
+
+@pytest.mark.parametrize("since", ["2023-01-01", 5, datetime(2023, 1, 1, tzinfo=UTC)])
+async def test_the_first_day_must_be_a_date(jobs: PartitionedTable, since: Any) -> None:
+    with pytest.raises(ArgumentError, match="since must be a date, got"):
+        await jobs.ensure(since=since)
 
 
 # -- what is seen ---------------------------------------------------------------------------------

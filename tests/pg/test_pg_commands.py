@@ -17,6 +17,7 @@ app = Faena("pg-counter", "redis://127.0.0.1:1/0")
 bare = Faena("pg-bare", "redis://127.0.0.1:1/0")
 pg_of_app = Postgres(app)
 pg_of_app.partitioned("jobs", every="month")
+pg_of_app.rollup("jobs_per_day", of="jobs", every="day", measures={"jobs": "count(*)"})
 TARGET = f"{__name__}:app"
 
 Cli = Callable[..., tuple[int, Any, str]]
@@ -58,7 +59,12 @@ def test_migrations_are_applied_and_checked(
     code, told, _ = cli("migrate", "--step", "pre")
     assert (code, "0010_partition.pre" in told["applied"]) == (0, True)
     assert cli("migrate")[0] == 0
-    assert cli("migrate", "--check")[:2] == (0, {"pending": []})
+    assert cli("migrate", "--check")[:2] == (0, {"pending": [], "drift": []})
+    execute(bare_database, "ALTER TABLE faena.outbox ADD COLUMN extra int")
+    code, told, _ = cli("migrate", "--check")
+    assert (code, told["pending"], told["drift"][0]["what"]) == (1, [], "column outbox.extra")
+    code, text, _ = cli("migrate", "--check", as_json=False)
+    assert (code, text) == (1, "all applied\ncolumn outbox.extra is extra\n")
     assert cli("migrate", as_json=False)[1] == "nothing to apply\n"
 
 
@@ -66,8 +72,13 @@ def test_the_status_tells_the_version(url: str, cli: Cli) -> None:
     code, told, _ = cli("status")
     assert (code, told["pending"]) == (0, [])
     assert int(told["server_version"].split(".")[0]) >= 15
+    assert told["replica"] is None
+    code, told, _ = cli("status", "--processes", "100", "--cores", "2")
+    assert (told["connections"]["processes"], told["connections"]["pool"]) == (100, 10)
+    assert "do not fit" in told["connections"]["advice"][0]
     code, text, _ = cli("status", as_json=False)
     assert (code, text.startswith("server")) == (0, True)
+    assert "10 x 1 processes" in text
 
 
 def test_an_app_without_postgres_is_told_what_to_write(
@@ -80,10 +91,21 @@ def test_an_app_without_postgres_is_told_what_to_write(
 
 def test_a_server_that_is_down_is_told(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pg_of_app, "_url", "postgresql://postgres@127.0.0.1:1/x")
-    monkeypatch.setattr(pg_of_app, "_patience_s", 0.2)
     code, _, err = cli("status", as_json=False)
-    assert code != 0
+    assert (code, err.count("\n")) == (1, 1)
     assert "PostgreSQL cannot be reached" in err
+    assert err.endswith("correct its address: the url of Postgres(), or FAENA_PG_URL\n")
+    assert "broker" not in err
+
+
+def test_what_postgres_refuses_is_not_blamed_on_the_broker(
+    bare_database: str, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pg_of_app, "_url", bare_database)
+    for words in (("outbox",), ("convert", "jobs"), ("partitions",)):
+        _, out, err = cli(*words, as_json=False)
+        assert (bool(out or err), "faena doctor" in err) == (True, False)
+    assert cli("outbox", as_json=False)[2].endswith("run `faena pg migrate` first\n")
 
 
 def test_partitions_are_created_listed_detached_and_attached(url: str, cli: Cli) -> None:
@@ -143,10 +165,33 @@ def test_a_table_that_is_not_declared_is_converted_with_options(url: str, cli: C
 
 def test_the_outbox_is_shown(url: str, cli: Cli) -> None:
     code, told, _ = cli("publish")
-    assert (code, told["published"]) == (0, 1)  # the weekly task of partitions
+    assert (code, told["published"]) == (0, 2)  # those of partitions and roll-ups
     execute(url, "SELECT faena.enqueue('scheduler', 'ensure_partitions')")
     code, told, _ = cli("outbox")
     assert (code, told["pending"], told["sent"], told["refused"]) == (0, 1, 0, 0)
     assert told["queues"] == {"scheduler": 1}
     _, text, _ = cli("outbox", as_json=False)
     assert "scheduler 1" in text
+
+
+def test_roll_ups_are_run_backfilled_and_listed(url: str, cli: Cli) -> None:
+    code, told, _ = cli("rollup", "run")
+    assert (code, told["problems"]) == (1, {"jobs_per_day": ["table jobs does not exist"]})
+    execute(
+        url,
+        "CREATE TABLE jobs (created_at timestamptz); INSERT INTO jobs VALUES ('2025-03-09 08:00Z')",
+    )
+    assert len(cli("rollup", "run")[1]["ran"]["jobs_per_day"]) == 3
+    days = ("--first", "2025-03-01", "--last", "2025-03-09")
+    code, told, err = cli("rollup", "backfill", "jobs_per_day", *days)
+    assert (code, told["done"], told["total"]) == (0, 9, 9)
+    assert err.splitlines()[-1] == "2025-03-09: 9 of 9"
+    code, told, _ = cli("rollup", "run", "jobs_per_day", "--day", "2025-03-09")
+    assert (code, told) == (0, {"ran": {"jobs_per_day": ["2025-03-09"]}})
+    ((listed,), code) = (cli("rollup")[1]["items"], 0)
+    assert (listed["rows"], listed["first"], listed["problems"]) == (1, "2025-03-09", [])
+    assert "jobs_per_day" in cli("rollup", as_json=False)[1]
+    code, _, err = cli("rollup", "run", "--day", "2025-03-09", as_json=False)
+    assert (code, "ROLL-UP must be given with --day" in err) == (2, True)
+    code, _, err = cli("rollup", "backfill", "jobs_per_dya", *days, as_json=False)
+    assert (code, "did you mean 'jobs_per_day'?" in err) == (2, True)

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import tempfile
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from faena import Faena
-from faena.errors import ConfigError, StoreRejected, StoreUnavailable
+from faena.embedded.directory import DataDirectory
+from faena.errors import ArgumentError, ConfigError, StoreRejected, StoreUnavailable
 from faena.pg import Postgres
+from tests._support import guard
+from tests._support.eventually import PATIENCE_S, eventually
 from tests._support.valkey import free_port
 
 
@@ -42,18 +48,133 @@ async def test_what_the_server_refuses_is_told_in_its_words(pg: Postgres) -> Non
             await connection.execute("SELECT * FROM nothing")
 
 
+@pytest.mark.parametrize("steps", range(8))
+async def test_who_is_cancelled_while_a_connection_comes_is_cancelled(
+    app: Faena, database: str, steps: int
+) -> None:
+    """The pool hands over the connection at one of these steps of the loop."""
+    async with Postgres(app, database, pool=1, relay=False) as pg:
+        for _ in range(3):
+            async with pg.transaction():
+                waiting = asyncio.create_task(_hold(pg))
+                await eventually(lambda: _is_awaited(pg))
+            for _ in range(steps):
+                await asyncio.sleep(0)
+            waiting.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await asyncio.wait_for(waiting, PATIENCE_S)
+
+
+async def _hold(pg: Postgres) -> None:
+    async with pg.transaction():
+        await asyncio.Event().wait()
+
+
+async def _is_awaited(pg: Postgres) -> bool:
+    return (await pg._pools.here(await pg.url())).get_stats().get("requests_waiting", 0) > 0
+
+
+def test_the_app_must_be_one() -> None:
+    with pytest.raises(ConfigError, match="app must be a Faena, got 'x'"):
+        Postgres("x")  # pyright: ignore[reportArgumentType]
+
+
 @pytest.mark.parametrize("url", ["redis://x", "", 7, "shop"])
 def test_a_url_of_something_else_is_refused(app: Faena, url: object) -> None:
     with pytest.raises(ConfigError, match="url must be a URL such as postgresql://"):
         Postgres(app, url)  # pyright: ignore[reportArgumentType]
 
 
-async def test_without_a_url_it_has_a_server_of_its_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("FAENA_PG_URL", raising=False)
-    app = Faena("shop", directory=tmp_path / ".faena")
+@pytest.fixture
+def home(monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Not in pytest's own folder: each pytest that starts closes that to other users, and root's
+    PostgreSQL runs as one."""
+    for name in ("FAENA_PG_URL", "FAENA_URL", "REDIS_URL"):
+        monkeypatch.delenv(name, raising=False)
+    return Path(tempfile.mkdtemp(prefix="home-", dir=guard.begin()))
+
+
+async def test_without_a_url_it_has_a_server_of_its_own(home: Path) -> None:
+    app = Faena("shop", directory=home / ".faena")
     async with Postgres(app) as pg, pg.transaction() as connection:
         found = await connection.execute("SELECT current_setting('listen_addresses')")
         assert await found.fetchone() == ("",)
-    assert not (tmp_path / ".faena" / "postgres" / "postmaster.pid").exists()
+    assert not (home / ".faena" / "postgres" / "postmaster.pid").exists()
+
+
+def _end(database: str, number: int) -> None:
+    with psycopg.connect(database) as connection:
+        found = connection.execute("SELECT pg_terminate_backend(%s, 60000)", [number])
+        assert found.fetchone() == (True,)
+
+
+async def test_no_connection_is_handed_out_that_the_server_has_closed(
+    pg: Postgres, database: str
+) -> None:
+    async def number() -> int:
+        async with pg.transaction() as connection:
+            found = await connection.execute("SELECT pg_backend_pid()")
+            return (await found.fetchone() or (0,))[0]
+
+    closed = await number()
+    _end(database, closed)
+    assert await number() != closed
+
+
+async def test_no_thread_gets_a_connection_that_the_server_has_closed(
+    pg: Postgres, database: str
+) -> None:
+    def number() -> int:
+        with pg.transaction_sync() as connection:
+            return (connection.execute("SELECT pg_backend_pid()").fetchone() or (0,))[0]
+
+    closed = await asyncio.to_thread(number)
+    _end(database, closed)
+    assert await asyncio.to_thread(number) != closed
+
+
+async def test_both_embedded_servers_share_a_directory_whichever_starts_first(home: Path) -> None:
+    """As root, PostgreSQL runs as another user, and must keep its way to its files."""
+    directory = home / ".faena"
+    async with Faena("shop", directory=directory) as app, Postgres(app) as pg:
+        await _ask(pg)
+        await app.health()
+        DataDirectory(directory).prepare()  # as another program that joins the Valkey
+        async with pg.autocommit() as connection:  # a new process of the server
+            await connection.execute("CHECKPOINT")
+
+
+async def test_threads_that_need_the_embedded_server_at_once_start_it_once(home: Path) -> None:
+    app = Faena("shop", directory=home / ".faena")
+    async with Postgres(app) as one, Postgres(app) as other:
+        urls = await asyncio.gather(one.url(), other.url(), one.url())
+        assert len({*urls}) == 1
+        await _ask(other)
+
+
+async def test_a_server_that_could_not_start_is_started_again(home: Path) -> None:
+    directory = home / ".faena"
+    async with Postgres(Faena("shop", directory=directory)) as pg:
+        DataDirectory(directory).prepare()
+        obstacle = directory / "postgres"
+        obstacle.mkdir()
+        (obstacle / "foreign").write_text("initdb wants an empty directory")
+        for _ in range(2):
+            with pytest.raises(StoreUnavailable, match=r"must start in .*log.*FAENA_PG_URL"):
+                await pg.url()
+        (obstacle / "foreign").unlink()
+        await _ask(pg)
+
+
+async def test_a_connection_is_of_no_use_after_its_block(pg: Postgres) -> None:
+    async with pg.transaction() as connection:
+        await connection.execute("SELECT 1")
+    with pytest.raises(ArgumentError, match="inside of its block"):
+        await connection.execute("CREATE TABLE astray ()")
+    async with pg.transaction() as again:
+        await again.execute("SELECT 1")
+
+
+async def _ask(pg: Postgres) -> None:
+    async with pg.transaction() as connection:
+        await connection.execute("SELECT 1")

@@ -32,7 +32,7 @@ async def test_a_wait_that_is_over_after_the_job_was_seen_says_that_it_goes_on(a
     waiter = _Waiter()
     inspector = (await app.runtime()).inspector
     receipt = await shout.enqueue("hola")
-    waiting = asyncio.create_task(inspector._wait("mail", receipt.id, waiter))
+    waiting = asyncio.create_task(inspector._wait("mail", receipt.id, None, waiter))
     await eventually(lambda: waiter.is_seen)
     waiting.cancel()
     assert str(waiter.too_late(receipt.id, 1.5)).endswith(

@@ -6,10 +6,12 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
+from faena.engine.calls.history import HistoryCalls
 from faena.engine.wire.wire import Wire
 from tests._support.desk_rig import DeskRig
 from tests._support.faulty_wire import FaultyWire
 from tests._support.feature_rig import FeatureRig
+from tests._support.past import ROOM
 from tests._support.restored_queue import RestoredQueue
 from tests._support.rig import Rig
 from tests._support.transfer import Transfer
@@ -61,3 +63,14 @@ async def features(upstreams: UpstreamRig) -> AsyncIterator[FeatureRig]:
     features = FeatureRig(upstreams)
     yield features
     await features.clear()
+
+
+@pytest.fixture
+async def past(rig: Rig) -> AsyncIterator[HistoryCalls]:
+    """The history of the rig's queue, which is on; gone with the queue."""
+    await rig.declare()
+    await rig.edit(**{"history:room": ROOM})
+    yield HistoryCalls(rig.engine)
+    await rig.obliterate()
+    for name in ("history", "history_stats"):
+        await rig.engine.command("DEL", rig.queue, name)

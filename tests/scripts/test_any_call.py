@@ -44,6 +44,7 @@ ELSEWHERE = {
         "fallback",
         "panic",
         "database_event",
+        "history_done",
     ),
     *("cached_read", "sweep_breakers", "forget_upstream", "forget_feature"),
     *("declare_features", "features", "set_feature", "switch_level", "begin_check", "end_check"),

@@ -26,8 +26,8 @@ BY_VARIABLE = {"ready", "delayed", "blocked", "running", "completed", "dead", "c
 BY_WINDOW = {"window:", "claims:", "costs:"}
 """What a limit's window says of itself."""
 
-UNGUARDED = {"LPOP", "LSET"}
-"""Sent only by parts of `exchange`, which is sure."""
+UNGUARDED = {"LPOP", "LSET", "XDEL"}
+"""Sent only by parts of `exchange`, and by `history_done`, which are sure."""
 
 BY_THE_WIRE = {"fence", "relocator", "redriver:"}
 

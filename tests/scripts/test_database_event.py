@@ -8,8 +8,13 @@ from faena.engine.calls.pg import tell
 from faena.engine.calls.resilience import SHARD
 from tests._support.upstream_rig import UpstreamRig
 
+EVENTS = [
+    *("outbox_late", "outbox_on_time", "replica_late", "replica_on_time", "partitions_short"),
+    *("history_late", "history_on_time", "history_gap", "archive_failed"),
+]
 
-@pytest.mark.parametrize("event", ["outbox_late", "outbox_on_time", "partitions_short"])
+
+@pytest.mark.parametrize("event", EVENTS)
 async def test_an_event_names_its_subject_and_the_reason(
     upstreams: UpstreamRig, event: str
 ) -> None:

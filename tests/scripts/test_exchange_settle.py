@@ -228,3 +228,13 @@ async def test_a_result_is_kept_byte_for_byte(rig: Rig) -> None:
         assert look is not None
         assert look.result == result
         await rig.engine.remove("q", ["a"])
+
+
+async def test_what_is_no_error_is_not_noted_as_one_of_a_job_that_was_called_off(rig: Rig) -> None:
+    await rig.add("a", "b")
+    lease = await rig.claim(2)
+    await rig.engine.cancel("q", ["a", "b"])
+    limited, snoozed = Limited(SECOND, "queue"), Snoozed(SECOND, "not now")
+    await rig.turn(0, ("a", lease, limited), ("b", lease, snoozed))
+    assert await rig.states() == {"a": "cancelled", "b": "cancelled"}
+    assert not {"info:a", "info:b"} & {*(await rig.dump())}

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from faena import Discard, Faena, Retry
+from faena.options import EnqueueOptions
 from faena.testing import harness
 from faena.worker.execute.log_lines import log_losses
 from tests._support.deployment import deployed
@@ -125,3 +126,20 @@ async def test_a_worker_tells_of_each_job_that_the_server_buried(
     log_losses("q", await rig.turn(worker="other"))
     told = sorted(vars(record)["job_id"] for record in caplog.records)
     assert told == ["a", "b", "c"]
+
+
+async def test_a_payload_that_is_nested_too_deeply_stops_no_worker(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    app = Faena("deep")
+
+    @app.queue("mail").task
+    async def send(to: Any) -> None: ...
+
+    async with harness(app) as h:
+        job = send.frame(EnqueueOptions()).fill_given("deep", b"[" * 2000 + b"]" * 2000)
+        await send.put_sealed([job])
+        await send.enqueue("ana")
+        assert (await h.drain()).counts == {"dead": 1, "completed": 1}
+    (death,) = lines(caplog)
+    assert "job deep: reading it failed, and the job is dead: RecursionError" in death.getMessage()

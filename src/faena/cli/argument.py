@@ -89,6 +89,10 @@ def _instant(text: str) -> datetime:
     return at
 
 
+def _moment(text: str) -> datetime:
+    return _instant(f"{text}T00:00Z" if _DAY.fullmatch(text) else text)
+
+
 def _expiry(text: str) -> str | datetime:
     try:
         return _duration(text)
@@ -97,11 +101,13 @@ def _expiry(text: str) -> str | datetime:
 
 
 _INSTANTS = "an instant with a time zone, such as 2026-05-01T09:00Z or 2026-05-01T09:00+02:00"
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _DURATIONS = "a duration such as 90s, 5m, 1h30m or 7d"
 
 DURATION = _Read("duration", _DURATIONS, _duration)
 LASTING = _Read("duration", f"{_DURATIONS}, longer than 0s", _lasting)
 INSTANT = _Read("instant", _INSTANTS, _instant)
+MOMENT = _Read("day or instant", f"a day in UTC such as 2026-05-01, or {_INSTANTS}", _moment)
 EXPIRY = _Read("expiry", f"{_DURATIONS}, or {_INSTANTS}", _expiry)
 _SIZES = "a size of at least 16Mi, such as 512Mi or 1Gi"
 
@@ -144,12 +150,14 @@ class Commands(click.Group):
 
 
 class ListedCommands(Commands):
-    """Commands of which `list` is meant unless the first argument is a command."""
+    """Commands of which one is meant unless the first argument is a command."""
+
+    usual = "list"
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Add `list` where only an app or options are given."""
+        """Add the one that is meant where only an app or options are given."""
         is_told = bool(args) and (args[0] == "--help" or not re.search("^-|:", args[0]))
-        return super().parse_args(ctx, args if is_told else ["list", *args])
+        return super().parse_args(ctx, args if is_told else [self.usual, *args])
 
 
 def words(metavar: str) -> Callable[[F], F]:

@@ -32,7 +32,7 @@ CATALOGUE: Final[Mapping[str, tuple[str, str]]] = {
     "jobs": ("jobs", "List the jobs of a queue in one state."),
     "obliterate": ("queues", "Remove a queue with everything in it."),
     "pause": ("queues", "Pause queues: no more jobs start."),
-    "pg": ("pg", "The PostgreSQL beside the broker: migrations, partitions."),
+    "pg": ("pg", "The PostgreSQL beside the broker: migrations, partitions, archives."),
     "promote": ("change", "Make delayed jobs ready now."),
     "queues": ("queues", "Show every queue: jobs per state, holds, workers."),
     "remove": ("change", "Remove jobs for good."),

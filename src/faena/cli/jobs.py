@@ -16,6 +16,7 @@ from faena.cli.json_output import document
 from faena.cli.output import Output, attempts, facts, failures, instant, plain, table, titled
 from faena.errors import JobNotFound
 from faena.inspection.explanation import times
+from faena.inspection.past import Source
 from faena.job import JobView
 from faena.states import State
 
@@ -62,12 +63,20 @@ def _often(number: int, reason: str | None) -> str | None:
     return f"{times(number)}: {reason}" if reason else times(number)
 
 
+def _state(view: JobView) -> str:
+    if view.is_stopping:
+        return f"{view.state.value}, asked to stop"
+    is_told_more = view.ended not in {None, view.state.value}
+    return f"{view.state.value} ({view.ended})" if is_told_more else view.state.value
+
+
 def _facts(view: JobView) -> list[tuple[str, object]]:
     progress = None if view.progress is None else msgspec.json.encode(view.progress).decode()
     return [
         ("id", view.id),
+        ("from", "the history" if view.source == "history" else None),
         ("task", f"{view.queue}/{_task(view)}"),
-        ("state", f"{view.state.value}, asked to stop" if view.is_stopping else view.state.value),
+        ("state", _state(view)),
         ("tenant", view.tenant),
         ("key", view.key),
         ("priority", view.priority),
@@ -109,6 +118,13 @@ def _text(encoded: msgspec.Raw | bytes | None) -> str | None:
 )
 @click.option("--cursor", help="The cursor printed below the previous page.")
 @click.option("--newest-first", is_flag=True, help="List the newest first.")
+@click.option(
+    "--source",
+    type=click.Choice(["both", "broker", "history"]),
+    default="both",
+    show_default=True,
+    help="Where to read them, if the queue has a history.",
+)
 @common
 @click.pass_obj
 def jobs(
@@ -119,17 +135,21 @@ def jobs(
     limit: int,
     cursor: str | None,
     newest_first: bool,
+    source: Source,
 ) -> None:
     """List the jobs of a queue in one state, a page at a time."""
     app, queue, _ = app_and_queue(words)
     page = session.run(
-        app, lambda: queue.jobs(state, limit=limit, cursor=cursor, is_newest_first=newest_first)
+        app,
+        lambda: queue.jobs(
+            state, limit=limit, cursor=cursor, is_newest_first=newest_first, source=source
+        ),
     )
 
     def view(console: Console) -> None:
-        heads = ("id", "task", "tenant", "attempts made", "when", "last error")
+        heads = ("id", "task", "tenant", "attempts made", "when", "from", "last error")
         console.print(Text(f"{state} jobs of {queue.name}:", style="bold"))
-        spare = ("attempts made", "tenant", "when", "task")
+        spare = ("attempts made", "from", "tenant", "when", "task")
         console.print(table(heads, map(_row, page.jobs), spare=spare, text="last error"))
         if page.cursor:
             console.print(Text(plain(f"more: --cursor {page.cursor}")))
@@ -148,7 +168,8 @@ def _row(view: JobView) -> tuple[object, ...]:
     last = view.errors[-1] if view.errors else None
     when = instant(_when(view)) or ""
     said = f"{titled(last.name, last.code)}: {last.message}".split("\n")[0] if last else ""
-    return view.id, _task(view), view.tenant or "", view.attempts_made, when, said
+    where = "history" if view.source == "history" else ""
+    return view.id, _task(view), view.tenant or "", view.attempts_made, when, where, said
 
 
 def _task(view: JobView) -> str:

@@ -107,16 +107,20 @@ def _drawn(columns: Mapping[str, Sequence[object]], most: Mapping[str | None, in
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     width = 0
     for name, cells in columns.items():
-        texts = [plain(str(cell)) for cell in cells]
+        texts = [_shown(cell) for cell in cells]
         lines = [name, *(line for text in texts for line in text.split("\n"))]
         wide = min(max(map(cell_len, lines)), most.get(name, _WIDE))
-        justify = "right" if all(isinstance(cell, int) for cell in cells) else "left"
+        justify = "right" if all(isinstance(cell, int | None) for cell in cells) else "left"
         made.add_column(name, justify=justify, no_wrap=True, overflow="ellipsis", width=wide)
         width += wide
     for row in zip(*columns.values(), strict=True):
-        made.add_row(*(Text(plain(str(cell))) for cell in row))
+        made.add_row(*(Text(_shown(cell)) for cell in row))
     made.width = width + 3 * (len(columns) - 1)
     return made
+
+
+def _shown(cell: object) -> str:
+    return "" if cell is None else plain(str(cell))
 
 
 def facts(pairs: Iterable[tuple[str, object]]) -> Table:

@@ -7,13 +7,18 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.console import Console
 
-from faena.cli.argument import Commands, common, example, split, words
+from faena.cli.argument import Commands, Whole, common, example, split, words
 from faena.cli.json_output import document
 from faena.cli.output import Output, facts
+from faena.cli.pg_archive import archive
+from faena.cli.pg_history import history
 from faena.cli.pg_partitions import partitions
+from faena.cli.pg_request import erase, retrieve
+from faena.cli.pg_rollup import rollup
 from faena.cli.pg_session import find_pg, run
 
 if TYPE_CHECKING:
+    from faena.pg import Postgres
     from faena.pg.migration import Step
 
 
@@ -24,16 +29,24 @@ if TYPE_CHECKING:
         "faena pg status",
         "faena pg outbox",
         "faena pg partitions",
+        "faena pg archive",
+        "faena pg history status",
+        "faena pg erase org-7 --dry-run",
     ),
 )
 def pg() -> None:
-    """The PostgreSQL beside the broker: migrations, outbox, partitions.
+    """The PostgreSQL beside the broker: migrations, outbox, partitions, archives and more.
 
     The app must have one: `pg = Postgres(app)`. Every command takes --json.
     """
 
 
 pg.add_command(partitions)
+pg.add_command(archive)
+pg.add_command(history)
+pg.add_command(rollup)
+pg.add_command(erase)
+archive.add_command(retrieve)
 
 
 @pg.command(
@@ -45,7 +58,11 @@ pg.add_command(partitions)
     type=click.Choice(["pre", "post"]),
     help="Only what is needed before new programs start, or what waits for the end of old ones.",
 )
-@click.option("--check", is_flag=True, help="Apply nothing; exit with 1 if something is missing.")
+@click.option(
+    "--check",
+    is_flag=True,
+    help="Apply nothing; exit with 1 if something is missing, or the schema is another.",
+)
 @common
 @click.pass_obj
 def migrate(output: Output, words: tuple[str, ...], step: Step | None, check: bool) -> None:
@@ -55,11 +72,7 @@ def migrate(output: Output, words: tuple[str, ...], step: Step | None, check: bo
     target, _ = split(words)
     found = find_pg(target)
     if check:
-        missing = run(found, lambda: migration.pending(found))
-        names = [str(one) for one in missing if step in {None, one.step}]
-        output.say({"pending": names}, f"pending: {', '.join(names)}" if names else "all applied")
-        if names:
-            raise click.exceptions.Exit(1)
+        _check(output, found, step)
         return
     done = run(found, lambda: migration.migrate(found, step))
     applied = [str(one) for one in done]
@@ -68,13 +81,41 @@ def migrate(output: Output, words: tuple[str, ...], step: Step | None, check: bo
     )
 
 
-@pg.command(epilog=example("faena pg status shop.tasks:app"))
+def _check(output: Output, found: Postgres, step: Step | None) -> None:
+    """What is missing, and what somebody has changed by hand."""
+    from faena.pg.drift import Difference, drift  # noqa: PLC0415 - needs psycopg
+    from faena.pg.migration import pending  # noqa: PLC0415
+
+    async def work() -> tuple[list[str], list[Difference]]:
+        missing = [str(one) for one in await pending(found) if step in {None, one.step}]
+        return missing, await drift(found)
+
+    names, differences = run(found, work)
+    lines = [f"pending: {', '.join(names)}" if names else "all applied"]
+    lines += [str(one) for one in differences]
+    told = [one.to_dict() for one in differences]
+    output.say({"pending": names, "drift": told}, "\n".join(lines))
+    if names or differences:
+        raise click.exceptions.Exit(1)
+
+
+@pg.command(
+    epilog=example("faena pg status shop.tasks:app", "faena pg status --processes 8 --cores 4")
+)
 @words("[MODULE:APP]")
+@click.option(
+    "--processes",
+    type=Whole(1, 10_000),
+    default=1,
+    show_default=True,
+    help="Worker processes that the advice on connections is for.",
+)
+@click.option("--cores", type=Whole(1, 10_000), help="Cores of the PostgreSQL server.")
 @common
 @click.pass_obj
-def status(output: Output, words: tuple[str, ...]) -> None:
-    """Show the server's version and the migrations that are missing; fails without a server."""
-    from faena.pg import migration  # noqa: PLC0415 - needs psycopg
+def status(output: Output, words: tuple[str, ...], processes: int, cores: int | None) -> None:
+    """Show version, migrations and connections, with advice; fails without a server."""
+    from faena.pg import migration, sizing  # noqa: PLC0415 - needs psycopg
 
     target, _ = split(words)
     found = find_pg(target)
@@ -88,16 +129,34 @@ def status(output: Output, words: tuple[str, ...]) -> None:
             ).fetchone()
         version, database = row or ("unknown", "unknown")
         missing = [str(one) for one in await migration.pending(found)]
-        return {"server_version": version, "database": database, "pending": missing}
+        used = await sizing.connections(found, processes, cores)
+        replica = await found.replica.view() if found.replica.url else None
+        return {
+            "server_version": version,
+            "database": database,
+            "pending": missing,
+            "connections": document(used),
+            "replica": None if replica is None else document(replica),
+        }
 
     told = run(found, work)
+    output.show(told, lambda console: console.print(facts(_status_rows(told))))
 
-    def draw(console: Console) -> None:
-        pending = ", ".join(told["pending"]) or "none"
-        rows = [("server", f"PostgreSQL {told['server_version']}"), ("database", told["database"])]
-        console.print(facts([*rows, ("pending", pending)]))
 
-    output.show(told, draw)
+def _status_rows(told: dict[str, Any]) -> list[tuple[str, object]]:
+    used, replica = told["connections"], told["replica"]
+    in_use = f"{used['in_use']} of {used['max_connections']}, {used['own']} by faena"
+    rows: list[tuple[str, object]] = [
+        ("server", f"PostgreSQL {told['server_version']}"),
+        ("database", told["database"]),
+        ("pending", ", ".join(told["pending"]) or "none"),
+        ("connections", in_use),
+        ("pool", f"{used['pool']} x {used['processes']} processes"),
+        ("pooler", "in between" if used["is_pooled"] else "none"),
+    ]
+    if replica is not None:
+        rows.append(("replica", replica["reason"] or f"{replica['lag_s']} s behind"))
+    return [*rows, *(("advice", one) for one in used["advice"])]
 
 
 @pg.command(epilog=example("faena pg outbox shop.tasks:app"))

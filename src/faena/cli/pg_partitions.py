@@ -219,15 +219,20 @@ def _change(
 
 
 def _tell(progress: Progress) -> None:
-    share = f" of about {progress.total}" if progress.total else ""
-    click.echo(f"{progress.step}: {counted(progress.copied, 'row')}{share}", err=True)
+    click.echo(f"{progress.step}: {_share(progress)}", err=True)
+
+
+def _share(how_far: Progress | ConversionView) -> str:
+    """The total is an estimate of the server, which has none of a table that it never analyzed."""
+    share = f" of about {how_far.total}" if how_far.total else ""
+    return f"{counted(how_far.copied, 'row')}{share}"
 
 
 def _print(output: Output, view: ConversionView) -> None:
     rows: list[tuple[str, Any]] = [
         ("table", view.table),
         ("step", view.step),
-        ("copied", counted(view.copied, "row")),
+        ("copied", _share(view)),
         ("verified", counted(view.verified, "period")),
         ("next", view.next),
     ]

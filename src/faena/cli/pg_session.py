@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from faena.cli.app_lookup import find_app
 from faena.errors import ConfigError
 
 if TYPE_CHECKING:
     from faena.pg import Postgres
+
+_CONNECT_S: Final = 3
+"""Shorter than a program's patience: a user waits for the answer."""
 
 T = TypeVar("T")
 
@@ -28,10 +31,11 @@ def find_pg(target: str) -> Postgres:
 
 
 def run(pg: Postgres, work: Callable[[], Awaitable[T]]) -> T:
-    """Do the work, then disconnect."""
+    """Do the work, then disconnect; an unreachable server is an error within seconds."""
 
     async def session() -> T:
         async with pg:
+            await pg.reach(_CONNECT_S)
             return await work()
 
     return asyncio.run(session())

@@ -26,6 +26,7 @@ from faena.errors import (
     InvalidTransition,
     JobNotFound,
     PayloadError,
+    StoreError,
     StoreRejected,
     StoreUnavailable,
 )
@@ -59,6 +60,7 @@ _NEXT: Final[tuple[tuple[type[FaenaError], str | None, str], ...]] = (
 )
 """Advice for errors of the library, which does not know that a command line is used: by error and
 operation, None for any other operation."""
+_AWAY: Final = "start it, or correct its address: the url of Postgres(), or FAENA_PG_URL"
 
 
 _MEANT: Final[Mapping[str, Sequence[str]]] = {
@@ -171,10 +173,21 @@ def _code(error: FaenaError) -> int:
 
 
 def _advice(error: FaenaError) -> str | None:
+    if isinstance(error, StoreError) and (place := _raised_in(error)).startswith("faena.pg."):
+        is_away = isinstance(error, StoreUnavailable) and place == "faena.pg.failure"
+        return _AWAY if is_away else None
     fitting = (
         words for kind, op, words in _NEXT if isinstance(error, kind) and op in {error.op, None}
     )
     return next(fitting, None)
+
+
+def _raised_in(error: FaenaError) -> str:
+    """The module that raised it: errors of PostgreSQL and its archives are not the broker's."""
+    place, step = "", error.__traceback__
+    while step is not None:
+        place, step = str(step.tb_frame.f_globals.get("__name__", "")), step.tb_next
+    return place
 
 
 def _no_option(error: click.NoSuchOption) -> str:

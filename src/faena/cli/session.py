@@ -47,6 +47,9 @@ def run(app: Faena, work: Callable[[], Awaitable[T]]) -> T:
                 click.secho(await app.broker(), dim=True, err=True)
             return await work()
         finally:
+            for attached in app.attachments.values():  # its PostgreSQL, where jobs have a history
+                if hasattr(attached, "close"):
+                    await attached.close()
             await app.close()
 
     return asyncio.run(session())

@@ -55,7 +55,8 @@ class RedriveTakeover:
                 is_any = [await self._look(queue) for queue in self._queues]
                 wait_s = (self._soon_s if any(is_any) else self._every_s) * (0.8 + random.random())
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._notified.wait(), wait_s)
+                    async with asyncio.timeout(wait_s):
+                        await self._notified.wait()
         finally:
             for task in self._driving.values():
                 task.cancel()

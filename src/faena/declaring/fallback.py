@@ -30,6 +30,7 @@ from faena.resilience.escalation import (
 )
 from faena.resilience.fallback import Fallback, Manual, has_fallback, name_of
 from faena.task import Task
+from faena.tenancy.lanes import lane_of
 
 _VALID: Final = "a function, a task, Escalate(task), Manual(text) or Fallback(…)"
 _PAUSE_S: Final = 1.0
@@ -219,7 +220,8 @@ def _check_takes_escalation(handler: Handler, target: Task[Any, Any]) -> None:
 async def _errors_of(target: Task[Any, Any], job: Job) -> tuple[ErrorRecord, ...]:
     if job.attempt == 1:
         return ()
-    view = await (await target.app.runtime()).inspector.job(job.queue, job.id)
+    inspector = (await target.app.runtime()).inspector
+    view = await inspector.job(job.queue, job.id, lane=lane_of(job.tenant))
     return view.errors if view else ()
 
 

@@ -19,6 +19,7 @@ from faena.declaring.signature import choices, read_plain
 from faena.errors import ConfigError, InternalError, JobNotFound, shown
 from faena.outcomes import ErrorRecord
 from faena.producing.handle import Handle
+from faena.tenancy.lanes import lane_of
 
 if TYPE_CHECKING:
     from faena.app import Faena
@@ -45,7 +46,8 @@ class Failure(msgspec.Struct, kw_only=True, omit_defaults=True, dict=True):
     @property
     def handle(self) -> Handle[Any]:
         """The handle of the job."""
-        return Handle(self._app, self.queue, self.job_id, codec_for(Any))
+        lane = lane_of(self.tenant)
+        return Handle(self._app, self.queue, self.job_id, codec_for(Any), lane)
 
     async def payload(self) -> Any:
         """The decoded payload of the job, as its handler gets it.

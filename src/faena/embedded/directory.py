@@ -17,6 +17,8 @@ JOIN = "door.lock"  # its first name: older versions on the same directory must 
 # AF_UNIX takes 104 bytes on macOS and 108 on Linux, the closing zero included.
 ADDRESS_MAX = 100
 LOG_MAX = 1_000_000
+POSTGRES = "postgres"
+"""The folder of an embedded PostgreSQL beside the Valkey's files."""
 
 
 class DataDirectory:
@@ -38,7 +40,7 @@ class DataDirectory:
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
             self._refuse_foreign()
-            self.directory.chmod(0o700)
+            self.directory.chmod(self._mode())
             os.close(open_lock(self.join_lock))
             ignore = self.directory / ".gitignore"
             if not ignore.exists():
@@ -50,12 +52,17 @@ class DataDirectory:
                 value=str(self.directory),
             ) from refused
 
+    def _mode(self) -> int:
+        """Private. Root's PostgreSQL is run by another user, who has to pass to its files."""
+        is_passed = os.geteuid() == 0 and (self.directory / POSTGRES).exists()
+        return 0o711 if is_passed else 0o700
+
     def _refuse_foreign(self) -> None:
         names = {path.name for path in self.directory.iterdir()}
         if names and JOIN not in names:
             raise ConfigError(
                 "the data directory must be empty or created by faena, "
-                f"got {self.directory} with other files in it",
+                f"got {self.directory} with other files in it: choose another one",
                 field="directory",
                 value=str(self.directory),
             )

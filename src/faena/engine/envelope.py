@@ -106,7 +106,7 @@ def spec_in(sealed: bytes | None) -> Spec | None:
     """The producer's spec; None if it cannot be read, such as from another kind of program."""
     try:
         return read_spec(opened(sealed or b"")[2])
-    except (msgspec.MsgspecError, ValueError, IndexError):
+    except (msgspec.MsgspecError, ValueError, IndexError, RecursionError):
         return None
 
 

@@ -106,6 +106,8 @@ CATALOGUE = (
     Key("fired", "hash", "schedule → last instant whose job was stored here", "one per schedule"),
     Key("stats:", "hash", "counters and histograms of one minute", "TTL 30 days"),
     Key("events", "stream", "one entry per batch", "capped by events_kept"),
+    Key("history", "stream", "jobs that have ended, for a reader outside", "history:room bytes"),
+    Key("history_stats", "hash", "bytes of `history`; jobs that found no room", "fixed"),
     Key("arrivals", "stream", "single jobs that no script has stored yet", "100, and producers"),
     Key("wake", "zset", "at most one marker for idle workers", "one member"),
     Key("upstreams", "hash", "upstream → packed settings, !upstream → panic", "one per upstream"),

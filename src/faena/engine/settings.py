@@ -51,6 +51,9 @@ COST_OF: Final = "cost:"
 """The prefix of settings with the estimated costs of a task's jobs."""
 
 
+HISTORY_OF: Final = "history:"
+"""The prefix of settings of a queue's history: `room` for it in bytes, whether with `payloads`."""
+
 UNSERVED: Final[Mapping[str, str]] = {"unserved": "1"}
 """Added by a program that may lack the handlers; the first that claims declares the rest."""
 
@@ -104,7 +107,8 @@ def _of_tasks(options: QueueOptions) -> dict[str, str]:
     """Settings that only a program with the tasks knows; others are left unchanged."""
     hooks = {f"hook_{end}:{task}": hook for (end, task), hook in options.hooks.items()}
     costs = {f"{COST_OF}{task}": estimates_text(cost) for task, cost in options.costs.items()}
-    return hooks | costs
+    history = {f"{HISTORY_OF}{name}": str(one or "") for name, one in options.history.items()}
+    return hooks | costs | history
 
 
 def placing_of(

@@ -24,7 +24,8 @@ from faena.inspection.explanation import (
     explanation_of,
     with_upstreams,
 )
-from faena.inspection.workers import merged
+from faena.inspection.past import PastJobs, PastReader, Source, Wanted, known_of, merged
+from faena.inspection.totals import add_up
 from faena.job import JobView, Spec
 from faena.outcomes import ErrorRecord
 from faena.sharding.consistent_read import (
@@ -78,9 +79,11 @@ class _Waiter:
 class Inspector:
     """Reads queues and jobs."""
 
-    def __init__(self, engine: Engine, routers: Routers) -> None:
+    def __init__(self, engine: Engine, routers: Routers, past: PastJobs | None = None) -> None:
+        """`past` has jobs that the broker does not have any more."""
         self._engine = engine
         self._routers = routers
+        self._past = past or PastJobs()
         self._waiting: dict[tuple[str, str], list[asyncio.Event]] = {}
         self._listening: asyncio.Future[Subscription] | None = None
 
@@ -88,14 +91,22 @@ class Inspector:
         """Counts, holds, settings and workers of a queue."""
         names = await self._routers.of(queue).names()
         parts = [await self._engine.overview(name) for name in names]
-        return parts[0] if len(parts) == 1 else _add_up(parts)
+        return parts[0] if len(parts) == 1 else add_up(parts)
 
-    async def job(self, queue: str, job_id: str) -> JobView | None:
-        """One job, or None when the queue has no such id."""
-        _, found = await self._find(queue, job_id)
-        return read_job(queue, job_id, found) if found else None
+    async def job(
+        self, queue: str, job_id: str, *, lane: str | None = None, is_past_too: bool = False
+    ) -> JobView | None:
+        """One job, or None when the queue has no such id; `is_past_too`: nor its history.
 
-    async def _find(self, queue: str, job_id: str) -> tuple[str, Look | None]:
+        `lane`, here and below, is where to look; None: everywhere.
+        """
+        _, found = await self._find(queue, job_id, lane)
+        if found:
+            return read_job(queue, job_id, found)
+        past = self._past.of(queue) if is_past_too else None
+        return await past.job(queue, job_id, lane) if past else None
+
+    async def _find(self, queue: str, job_id: str, lane: str | None) -> tuple[str, Look | None]:
         """The shard that has a job and what it knows of it, which is nothing where none has."""
 
         async def look(shard: str) -> tuple[str, Look | None]:
@@ -103,28 +114,28 @@ class Inspector:
             return shard, found
 
         return await self._routers.of(queue).first(
-            look, is_found=lambda answer: answer[1] is not None
+            look, is_found=lambda answer: answer[1] is not None, lane=lane
         )
 
-    async def explain(self, queue: str, job_id: str) -> Explanation:
+    async def explain(self, queue: str, job_id: str, lane: str | None = None) -> Explanation:
         """Why a job waits, or what became of it."""
         shard = queue
         if len(await self._routers.of(queue).names()) > 1:
-            shard, _ = await self._find(queue, job_id)
+            shard, _ = await self._find(queue, job_id, lane)
         told = explanation_of(queue, job_id, await self._engine.explain(shard, job_id))
         if told.is_waiting:
-            return await self._with_upstreams(told)
+            return await self._with_upstreams(told, lane)
         if told.state is None:
             return told
-        view = await self.job(queue, job_id)
+        view = await self.job(queue, job_id, lane=lane)
         if view is None or view.state is not told.state:  # it has gone on meanwhile
             return told
         return msgspec.structs.replace(told, past=_past(view))
 
-    async def _with_upstreams(self, told: Explanation) -> Explanation:
+    async def _with_upstreams(self, told: Explanation, lane: str | None) -> Explanation:
         if not (names := awaited_upstreams(told.gates)):
             return told
-        job = await self.job(told.queue, told.id)
+        job = await self.job(told.queue, told.id, lane=lane)
         tenant = (job.tenant if job else None) or ""
         return with_upstreams(told, await upstreams.views(self._engine, names, tenant))
 
@@ -136,26 +147,53 @@ class Inspector:
         limit: int = 50,
         cursor: str | None = None,
         is_newest_first: bool = False,
+        source: Source = "both",
     ) -> Page:
         """Jobs of a state, in order of service or of finishing; running ones in order of their ids.
 
-        A lease's end changes while its job runs, and a page by it would show jobs twice.
+        A lease's end changes while its job runs, and a page by it would show jobs twice. Finished
+        jobs that the broker does not have any more come from the history, unless `source` says
+        otherwise.
         """
         about = (queue, state.value, is_newest_first)
         after = Position() if cursor is None else _read_cursor(cursor, about)
+        wanted = Wanted(queue, state, limit, after, is_newest_first)
+        past = self._past.of(queue) if state in FINISHED and source != "broker" else None
+        if past is not None:
+            return await self._merged(wanted, past, is_broker_too=source == "both")
 
         async def read(sights: list[Sight]) -> Page:
-            (sight,) = sights
-            seen = await self._seen(sight, state, limit, after, is_newest_first=is_newest_first)
-            page = _first_of(seen, limit, is_newest_first=is_newest_first)
-            looks = await look_at(self._engine, sight, page, state.value)
-            jobs = [
-                read_job(queue, one.position.id, look)
-                for one, look in zip(page, looks, strict=True)
-                if look
-            ]
+            page, jobs = await self._live(wanted, sights[0])
             more = write_cursor(about, *page[-1].position) if len(page) >= limit else None
             return Page(jobs=tuple(_each_once(jobs)), cursor=more)
+
+        return await read_steadily([self._routers.of(queue)], read)
+
+    async def _live(self, wanted: Wanted, sight: Sight) -> tuple[list[Seen], list[JobView]]:
+        """The positions of a page of the broker's jobs, and those that are still there."""
+        queue, state, limit, after, is_newest_first = wanted
+        seen = await self._seen(sight, state, limit, after, is_newest_first=is_newest_first)
+        page = _first_of(seen, limit, is_newest_first=is_newest_first)
+        looks = await look_at(self._engine, sight, page, state.value)
+        found = zip(page, looks, strict=True)
+        return page, [read_job(queue, one.position.id, look) for one, look in found if look]
+
+    async def _merged(self, wanted: Wanted, past: PastReader, *, is_broker_too: bool) -> Page:
+        """A page of the broker's jobs and of past ones, by when they finished.
+
+        The broker is read first: a job that retention removes meanwhile is then seen in both, and
+        shown once. A past job that the broker still has, in whatever state, is shown there.
+        """
+        queue, state, limit, after, is_newest_first = wanted
+
+        async def read(sights: list[Sight]) -> Page:
+            page, live = await self._live(wanted, sights[0]) if is_broker_too else ([], [])
+            gone = await past.page(queue, state, limit, after, is_newest_first=is_newest_first)
+            known = await known_of(self._engine, sights[0], [one.id for one in gone])
+            places = [one.position for one in page]
+            jobs, last = merged(wanted, places, live, gone, known)
+            about = (queue, state.value, is_newest_first)
+            return Page(jobs=jobs, cursor=write_cursor(about, *last) if last else None)
 
         return await read_steadily([self._routers.of(queue)], read)
 
@@ -186,7 +224,9 @@ class Inspector:
         ids = scripts.texts(await self._engine.command("ZRANGE", shard, "running", 0, -1))
         return [Position("0", job) for job in ids]
 
-    async def finished(self, queue: str, job_id: str, timeout_s: float | None) -> JobView:
+    async def finished(
+        self, queue: str, job_id: str, timeout_s: float | None, lane: str | None = None
+    ) -> JobView:
         """Wait until a job is finished and return it; an outage of the broker is waited out."""
         waiter = _Waiter()
         waiting = self._waiting.setdefault((queue, job_id), [])
@@ -194,7 +234,7 @@ class Inspector:
         try:
             with within(None):  # it has a time of its own
                 async with asyncio.timeout(timeout_s):
-                    return await self._wait(queue, job_id, waiter)
+                    return await self._wait(queue, job_id, lane, waiter)
         except TimeoutError:
             raise waiter.too_late(job_id, timeout_s) from waiter.trouble
         finally:
@@ -202,11 +242,11 @@ class Inspector:
             if not waiting:
                 self._waiting.pop((queue, job_id), None)
 
-    async def _wait(self, queue: str, job_id: str, waiter: _Waiter) -> JobView:
+    async def _wait(self, queue: str, job_id: str, lane: str | None, waiter: _Waiter) -> JobView:
         await self._listen()
         while True:
             try:
-                view = await self._ask_to_be_told(queue, job_id)
+                view = await self._ask_to_be_told(queue, job_id, lane)
             except StoreUnavailable as error:
                 if self._engine.wire.is_closed:
                     raise
@@ -216,21 +256,23 @@ class Inspector:
             if view is not None:
                 return view
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(waiter.notified.wait(), _POLL_S)
+                async with asyncio.timeout(_POLL_S):
+                    await waiter.notified.wait()
             waiter.notified.clear()
 
-    async def _ask_to_be_told(self, queue: str, job_id: str) -> JobView | None:
+    async def _ask_to_be_told(self, queue: str, job_id: str, lane: str | None) -> JobView | None:
         """The job if it is finished; else its end will be notified."""
         state = await self._routers.of(queue).first(
             lambda shard: self._engine.await_job(shard, job_id),
             is_found=lambda answer: answer != "unknown",
+            lane=lane,
         )
         if state == "unknown":
             raise JobNotFound(
                 f"no job {job_id} in queue {queue}: it is unknown, or retention removed it",
                 op="result",
             )
-        view = await self.job(queue, job_id) if state in _FINISHED_WORDS else None
+        view = await self.job(queue, job_id, lane=lane) if state in _FINISHED_WORDS else None
         return view if view is not None and view.state in FINISHED else None
 
     async def _listen(self) -> None:
@@ -284,25 +326,6 @@ def _past(view: JobView) -> Past:
         fallback=view.fallback,
         handed_to=view.handed_to,
     )
-
-
-def _add_up(parts: Sequence[Overview]) -> Overview:
-    """One queue out of its shards, which share their settings and hear of the same holds."""
-    first = parts[0]
-    holds = {hold.reason: hold for part in parts for hold in part.holds}
-    return msgspec.structs.replace(
-        first,
-        counts=_sums([part.counts for part in parts]),
-        dealt_with=_sums([part.dealt_with for part in parts]),
-        holds=tuple(holds.values()),
-        workers=merged(worker for part in parts for worker in part.workers),
-        enqueued=sum(part.enqueued for part in parts),
-        removed=sum(part.removed for part in parts),
-    )
-
-
-def _sums(parts: Sequence[Mapping[str, int]]) -> dict[str, int]:
-    return {name: sum(part[name] for part in parts) for name in parts[0]}
 
 
 def read_job(queue: str, job_id: str, look: Look) -> JobView:  # size: a line a field

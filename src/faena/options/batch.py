@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
+from faena.errors import ConfigError
 from faena.options.fields import check_is, derive
 from faena.options.task import TaskOptions
 from faena.values.duration import Duration, to_us
@@ -38,3 +39,14 @@ class BatchOptions(TaskOptions):
         keep_whole(self, "size", least=1, most=_MOST)
         derive(self, "wait_us", to_us("wait", self.wait, most_us=_LONGEST_WAIT_US))
         check_is("per_tenant", self.per_tenant, bool)
+
+
+def check_batch(queue: str, batch: BatchOptions, most: int) -> None:
+    """Refuse batches that a worker could not fill."""
+    if batch.size > most:
+        raise ConfigError(
+            f"size of a batch must be at most {most}, the concurrency of queue {queue}, "
+            f"got {batch.size}",
+            field="size",
+            value=batch.size,
+        )

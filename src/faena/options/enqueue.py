@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Literal
 
@@ -217,7 +218,7 @@ def check_conflict(options: EnqueueOptions) -> None:
 
 def telling(options: EnqueueOptions, tells: str, *, sent_by_us: int = 0) -> EnqueueOptions:
     """The same options, for a job whose end must be reported to a flow, a group or an outbox."""
-    told = replace(options)
+    told = copy.copy(options)
     derive(told, "tells", check_tells(tells))
     derive(told, "sent_by_us", sent_by_us)
     return told

@@ -31,6 +31,8 @@ _LARGEST_PAYLOAD: Final = 128 * 1_048_576
 _MOST_EVENTS: Final = 1_000_000
 MOST_SHARDS: Final = 64
 MOST_RUNNING: Final = 1_000_000_000
+HISTORY: Final = ("room", "payloads")
+"""Settings of a queue's history."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +129,12 @@ class QueueOptions:
     )
     """Task → the estimates of its jobs, for programs that enqueue it without its function. Filled
     like `hooks`."""
+
+    history: dict[str, int | None] = field(
+        init=False, repr=False, compare=False, default_factory=dict[str, int | None]
+    )
+    """Settings of the queue's history, by name; None turns one off. Filled like `hooks`, by the
+    program that keeps the history."""
 
     timeout_us: int | None = field(init=False, repr=False, compare=False)
     lease_us: int = field(init=False, repr=False, compare=False)

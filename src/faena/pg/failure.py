@@ -48,6 +48,13 @@ def translate(error: Exception, op: str) -> FaenaError:
     return StoreRejected(f"PostgreSQL refused: {words}", op=op)
 
 
+def is_unreachable(error: FaenaError) -> bool:
+    """Whether PostgreSQL itself, not an object store or a lock, is why a call failed."""
+    return isinstance(error, StoreUnavailable) and isinstance(
+        error.__cause__, (psycopg.Error, PoolTimeout)
+    )
+
+
 def _words(error: Exception) -> str:
     primary = error.diag.message_primary if isinstance(error, psycopg.Error) else None
     return (primary or str(error) or type(error).__name__).strip()

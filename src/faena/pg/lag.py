@@ -15,8 +15,10 @@ from faena.pg.postgres import Postgres
 _EVERY_S: Final = 5.0
 _LOOK: Final = """
     SELECT count(*), extract(epoch FROM clock_timestamp() - min(created_at))
-    FROM (SELECT created_at FROM faena.outbox WHERE sent_at IS NULL AND refused IS NULL
-          ORDER BY number LIMIT 10000) oldest
+    FROM (SELECT DISTINCT queue FROM faena.tasks) known, LATERAL (
+        SELECT created_at FROM faena.outbox job
+        WHERE sent_at IS NULL AND refused IS NULL AND job.queue = known.queue
+        ORDER BY number LIMIT 10000) oldest
 """
 _NOTE: Final = """
     UPDATE faena.identity SET is_late = %(late)s WHERE is_late <> %(late)s RETURNING name

@@ -19,9 +19,9 @@ from faena.pg.postgres import Connection, Postgres
 
 Step: TypeAlias = Literal["pre", "post"]
 
-_LOCK: Final = 0x6661656E61
+LOCK: Final = 0x6661656E61
 """Only one process migrates at a time."""
-_RECORDS: Final = """
+RECORDS: Final = """
     CREATE SCHEMA IF NOT EXISTS faena;
     CREATE TABLE IF NOT EXISTS faena.migrations (
         number integer NOT NULL,
@@ -80,8 +80,8 @@ async def migrate(
 
 async def _apply(pg: Postgres, one: Migration) -> bool:
     async with pg.transaction("migrate") as connection:
-        await connection.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
-        await connection.execute(_RECORDS)
+        await connection.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
+        await connection.execute(RECORDS)
         if await _is_applied(connection, one):
             return False
         if one.step == "post":
@@ -120,8 +120,17 @@ async def _refuse_without_pre(connection: Connection, one: Migration) -> None:
 async def pending(pg: Postgres) -> Sequence[Migration]:
     """What is missing in the database."""
     async with pg.transaction("migrations") as connection:
-        found = await connection.execute("SELECT to_regclass('faena.migrations') IS NOT NULL")
-        row = await found.fetchone()
-        if not (row and row[0]):
-            return migrations()
-        return [one for one in migrations() if not await _is_applied(connection, one)]
+        known = await applied(connection) if await exists(connection) else []
+    return [one for one in migrations() if one not in known]
+
+
+async def exists(connection: Connection) -> bool:
+    """Whether any migration was applied."""
+    found = await connection.execute("SELECT to_regclass('faena.migrations') IS NOT NULL")
+    row = await found.fetchone()
+    return bool(row and row[0])
+
+
+async def applied(connection: Connection) -> list[Migration]:
+    """Those of this release that the database has."""
+    return [one for one in migrations() if await _is_applied(connection, one)]

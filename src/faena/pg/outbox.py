@@ -11,8 +11,8 @@ settled, so a broker that has lost its data is refilled.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -26,11 +26,13 @@ from typing import (
 )
 
 import msgspec
-from psycopg import AsyncConnection
+import psycopg
+from psycopg import AsyncConnection, AsyncCursor
 
-from faena.errors import ConfigError, shown
+from faena.errors import ArgumentError, ConfigError, PayloadError, shown, unknown_name
 from faena.options import EnqueueOptions, Order, build
 from faena.pg.failure import translated
+from faena.pg.quick_schema import quick_schema
 from faena.task import Task
 from faena.values.duration import Duration
 from faena.values.view import View
@@ -43,7 +45,7 @@ P = TypeVar("P")
 _PARAMETERS: Final = {
     "queue": "text",
     "task": "text",
-    "payload": "jsonb",
+    "exact": "json",
     "tenant": "text",
     "key": "text",
     "delay": "interval",
@@ -54,13 +56,13 @@ _PARAMETERS: Final = {
     "headers": "jsonb",
     "durability": "text",
 }
-
+_AS_GIVEN: Final = ("tenant", "key", "at", "expires", "priority", "id")
 
 _PUBLISH: Final = """
-    INSERT INTO faena.tasks (queue, task, schema, payload_limit, needs_tenant, needs_key)
-    VALUES (%s, %s, %s::jsonb, %s, %s, %s)
+    INSERT INTO faena.tasks (queue, task, schema, quick, payload_limit, needs_tenant, needs_key)
+    VALUES (%s, %s, %s::jsonb, %s::jsonpath, %s, %s, %s)
     ON CONFLICT (queue, task) DO UPDATE SET
-        schema = excluded.schema, payload_limit = excluded.payload_limit,
+        schema = excluded.schema, quick = excluded.quick, payload_limit = excluded.payload_limit,
         needs_tenant = excluded.needs_tenant, needs_key = excluded.needs_key, declared_at = now()
 """
 _VIEW: Final = """
@@ -81,7 +83,7 @@ class OutboxFields(TypedDict, total=False):
     key: str
     delay: Duration
     at: datetime
-    expires: datetime
+    expires: Duration | datetime
     priority: int | str
     id: str
     headers: Mapping[str, str]
@@ -97,6 +99,10 @@ class Cursor(Protocol):
 
     def fetchone(self) -> Any:
         """The next row."""
+        ...
+
+    def fetchall(self) -> Any:
+        """All rows."""
         ...
 
 
@@ -135,15 +141,24 @@ class Outbox:
         self, task: Task[P, Any], payload: P, **options: Unpack[OutboxFields]
     ) -> Statement:
         """What enqueues a job: for an ORM or a driver of your own."""
-        given = _given(task, payload, options)
-        casts = [f"{name} => %s::{_PARAMETERS[name]}" for name in given]
-        named = [f"{name} => CAST(:{name} AS {_PARAMETERS[name]})" for name in given]
-        return Statement(
-            f"SELECT faena.enqueue({', '.join(casts)})",
-            [*given.values()],
-            f"SELECT faena.enqueue({', '.join(named)})",
-            given,
-        )
+        given = _given(task, options)
+        given["exact"] = task.encode(payload).decode()
+        return _statement("enqueue", given)
+
+    def statement_many(
+        self, task: Task[P, Any], payloads: Iterable[P], **options: Unpack[OutboxFields]
+    ) -> Statement:
+        """What enqueues many jobs with the same options, and answers with a row for each."""
+        given = _given(task, options)
+        if "id" in given:
+            raise ArgumentError(
+                f"id must be given for each job, got {shown(given['id'])} for a whole list: "
+                f"enqueue them one by one",
+                field="id",
+                value=given["id"],
+            )
+        given["exact"] = f"[{','.join(_encoded(task, payloads))}]"
+        return _statement("enqueue_many", given)
 
     async def enqueue(
         self,
@@ -156,10 +171,28 @@ class Outbox:
 
         Raises ArgumentError for what no worker could run, and nothing is written then.
         """
+        _check_async(connection)
         made = self.statement(task, payload, **options)
         with translated("enqueue"):
             found = await connection.execute(made.sql.encode(), made.parameters)
             return _id(await found.fetchone())
+
+    async def enqueue_many(
+        self,
+        connection: AsyncConnection[Any],
+        task: Task[P, Any],
+        payloads: Iterable[P],
+        **options: Unpack[OutboxFields],
+    ) -> list[str]:
+        """Enqueue a job for each payload, by one statement; returns their ids, in order.
+
+        The options are those of every job. One bad payload, and nothing is written.
+        """
+        _check_async(connection)
+        made = self.statement_many(task, payloads, **options)
+        with translated("enqueue"):
+            found = await connection.execute(made.sql.encode(), made.parameters)
+            return [_id(row) for row in await found.fetchall()]
 
     def enqueue_sync(
         self,
@@ -169,10 +202,25 @@ class Outbox:
         **options: Unpack[OutboxFields],
     ) -> str:
         """The same without event loop, in the transaction of a cursor of psycopg or Django."""
+        _check_cursor(cursor)
         made = self.statement(task, payload, **options)
         with translated("enqueue"):
             cursor.execute(made.sql, made.parameters)
             return _id(cursor.fetchone())
+
+    def enqueue_many_sync(
+        self,
+        cursor: Cursor,
+        task: Task[P, Any],
+        payloads: Iterable[P],
+        **options: Unpack[OutboxFields],
+    ) -> list[str]:
+        """The same for many jobs."""
+        _check_cursor(cursor)
+        made = self.statement_many(task, payloads, **options)
+        with translated("enqueue"):
+            cursor.execute(made.sql, made.parameters)
+            return [_id(row) for row in cursor.fetchall()]
 
     async def publish(self) -> int:
         """Tell the database what this program's tasks take; returns how many there are.
@@ -186,6 +234,7 @@ class Outbox:
             for name, task in made.tasks.items()
         ]
         async with self._pg.transaction("publish") as connection, connection.cursor() as cursor:
+            await connection.execute("SELECT FROM faena.tasks LIMIT 0")  # refused before a pipeline
             await cursor.executemany(_PUBLISH.encode(), rows)
         return len(rows)
 
@@ -210,10 +259,38 @@ class Outbox:
         )
 
 
-def _given(task: Task[Any, Any], payload: Any, options: OutboxFields) -> dict[str, Any]:
-    """The arguments of `faena.enqueue`, checked as `enqueue` checks them."""
+def _check_async(connection: Any) -> None:
+    is_sync = isinstance(connection, psycopg.Connection | psycopg.Cursor)
+    if is_sync or not hasattr(connection, "execute"):
+        raise ArgumentError(
+            f"connection must be an async one of psycopg, got {shown(connection)}: without event "
+            f"loop, use enqueue_sync with a cursor",
+            field="connection",
+        )
+
+
+def _check_cursor(cursor: Any) -> None:
+    is_async = isinstance(cursor, AsyncConnection | AsyncCursor)
+    if is_async or not (hasattr(cursor, "execute") and hasattr(cursor, "fetchone")):
+        raise ArgumentError(
+            f"cursor must be one without event loop, such as connection.cursor() of psycopg, got "
+            f"{shown(cursor)}: in a coroutine, use enqueue with the connection",
+            field="cursor",
+        )
+
+
+def _given(task: Task[Any, Any], options: OutboxFields) -> dict[str, Any]:
+    """The arguments of `faena.enqueue` but the payload, checked as `enqueue` checks them."""
     if not isinstance(task, Task):  # pyright: ignore[reportUnnecessaryIsInstance] - a user's
         raise ConfigError(f"task must be a task, got {shown(task)}", field="task", value=task)
+    given: dict[str, Any] = {"queue": task.queue, "task": task.name}
+    return {**given, **_checked(options)} if options else given
+
+
+def _checked(options: OutboxFields) -> dict[str, Any]:
+    for name, value in options.items():
+        if name not in _PARAMETERS:
+            raise unknown_name("outbox option", name, OutboxFields.__annotations__, value=value)
     durability = options.get("durability", "outbox")
     if durability not in {"outbox", "broker"}:
         raise ConfigError(
@@ -221,30 +298,49 @@ def _given(task: Task[Any, Any], payload: Any, options: OutboxFields) -> dict[st
             field="durability",
             value=durability,
         )
-    checked = build(
-        EnqueueOptions, "enqueue", {k: v for k, v in options.items() if k != "durability"}
-    )
-    spec = task.spec(task.draft(payload))
-    given: dict[str, Any] = {"queue": task.queue, "task": task.name}
-    given["payload"] = bytes(spec.payload).decode()
-    if checked.delay_us:
-        given["delay"] = timedelta(microseconds=checked.delay_us)
-    for name in ("tenant", "key", "at", "expires", "priority", "id"):
-        if getattr(checked, name) is not None:
-            given[name] = getattr(checked, name)
-    if checked.headers:
-        given["headers"] = msgspec.json.encode(checked.headers).decode()
+    rest = {name: value for name, value in options.items() if name != "durability"}
+    known = build(EnqueueOptions, "enqueue", rest)
+    given = {name: getattr(known, name) for name in _AS_GIVEN if getattr(known, name) is not None}
+    if known.delay_us:
+        given["delay"] = timedelta(microseconds=known.delay_us)
+    if known.lasts_us:
+        given["expires"] = datetime.now(UTC) + timedelta(microseconds=known.lasts_us)
+    if known.headers:
+        given["headers"] = msgspec.json.encode(known.headers).decode()
     if durability != "outbox":
         given["durability"] = durability
     return given
 
 
-def _declared(task: Task[Any, Any]) -> tuple[str | None, int, bool, bool]:
+def _encoded(task: Task[Any, Any], payloads: Iterable[Any]) -> list[str]:
+    made: list[str] = []
+    for payload in task.items(payloads):
+        try:
+            made.append(task.encode(payload).decode())
+        except PayloadError as error:
+            words = f"item {len(made)} of the list: {error}"
+            raise PayloadError(words, fields=error.fields, op="enqueue") from error
+    return made
+
+
+def _statement(function: str, given: Mapping[str, Any]) -> Statement:
+    casts = [f"{name} => %s::{_PARAMETERS[name]}" for name in given]
+    named = [f"{name} => CAST(:{name} AS {_PARAMETERS[name]})" for name in given]
+    return Statement(
+        f"SELECT faena.{function}({', '.join(casts)})",
+        [*given.values()],
+        f"SELECT faena.{function}({', '.join(named)})",
+        given,
+    )
+
+
+def _declared(task: Task[Any, Any]) -> tuple[str | None, str | None, int, bool, bool]:
     handler, order = task.handler, task.app.queues[task.queue].options.order
     schema = handler.payload.schema() if handler.payload else {"type": "null"}
     text = None if schema is None else msgspec.json.encode(schema).decode()
     needs_tenant = order in {Order.TENANT, Order.KEY}
-    return text, handler.payload_limit, needs_tenant, order is Order.KEY
+    quick = quick_schema(schema)
+    return text, quick, handler.payload_limit, needs_tenant, order is Order.KEY
 
 
 def _id(row: Any) -> str:

@@ -9,16 +9,19 @@ from typing import TYPE_CHECKING, Final
 from faena.errors import FaenaError
 
 if TYPE_CHECKING:
+    from faena.pg.lag import Lag
     from faena.pg.postgres import Postgres
+    from faena.pg.refill import Refill
 
 _FIRST_WAIT_S: Final = 1.0
-_LONGEST_WAIT_S: Final = 60.0
+_LONGEST_WAIT_S: Final = 10.0
+_WATCH_S: Final = 1.0
 
 _log = logging.getLogger("faena.pg")
 
 
 async def serve(pg: Postgres) -> None:
-    """Relay the outbox until cancelled."""
+    """Relay the outbox, and delete old records of effects, until cancelled."""
     wait_s = _FIRST_WAIT_S
     while True:
         try:
@@ -30,7 +33,8 @@ async def serve(pg: Postgres) -> None:
 
 
 async def _relay(pg: Postgres) -> None:
-    from faena.pg.lag import Lag  # noqa: PLC0415 - these need Postgres itself
+    from faena.pg.effect_upkeep import keep_effects  # noqa: PLC0415 - these need Postgres itself
+    from faena.pg.lag import Lag  # noqa: PLC0415
     from faena.pg.refill import Refill  # noqa: PLC0415
     from faena.pg.relay import OutboxRelay  # noqa: PLC0415
     from faena.pg.settlement import Settlements  # noqa: PLC0415
@@ -40,9 +44,21 @@ async def _relay(pg: Postgres) -> None:
     engine = runtime.engine  # not the patient one: a transaction may be open meanwhile
     settlements = Settlements(pg, engine, recipient)
     refill = Refill(pg, engine, settlements, recipient)
-    lag = Lag(pg, engine, pg.outbox.late_s)
-    relay = OutboxRelay(pg, settlements, refill, lag, recipient)
     runtime.relay.outlets[recipient] = settlements.notify
-    async with asyncio.TaskGroup() as both:
-        both.create_task(settlements.run())
-        both.create_task(relay.run())
+    async with asyncio.TaskGroup() as all_of_it:
+        all_of_it.create_task(settlements.run())
+        all_of_it.create_task(_watch(refill, Lag(pg, engine, pg.outbox.late_s)))
+        all_of_it.create_task(OutboxRelay(pg, settlements, recipient).run())
+        if pg.keep_effects is not None:
+            all_of_it.create_task(keep_effects(pg, pg.keep_effects))
+
+
+async def _watch(refill: Refill, lag: Lag) -> None:
+    """Look after the broker and the lag, beside the relay: a commit must not wait for that."""
+    while True:
+        try:
+            await refill.run_once()
+            await lag.run_once()
+        except FaenaError as error:
+            _log.warning("the outbox is watched later: %s", error)
+        await asyncio.sleep(_WATCH_S)

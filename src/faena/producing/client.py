@@ -1,7 +1,7 @@
 """The write side: sends new jobs to the broker, and changes existing ones.
 
-A queue may have several shards. A new job goes to the shard of its lane; an operation is sent to
-one shard after the other until one knows the job.
+A queue may have several shards. A new job goes to the shard of its lane, and so does an operation
+if the lane is known; else it is sent to one shard after the other until one knows the job.
 """
 
 from __future__ import annotations
@@ -21,25 +21,31 @@ DEAD_SLICE = 50
 class Client(Sender):
     """Enqueues and changes jobs."""
 
-    async def cancel(self, queue: str, job: str) -> str:
+    async def cancel(self, queue: str, job: str, lane: str | None = None) -> str:
         """Cancel a job: "cancelled", or "asked" if it runs and will be stopped."""
-        answer = await self._ask(queue, lambda shard: _only(self._engine.cancel(shard, [job])))
+        answer = await self._ask(
+            queue, lane, lambda shard: _only(self._engine.cancel(shard, [job]))
+        )
         return _granted(answer, {"cancelled", "asked"}, job, "cancel")
 
-    async def rerun(self, queue: str, job: str) -> None:
+    async def rerun(self, queue: str, job: str, lane: str | None = None) -> None:
         """Run a finished job again, with fresh attempts; refused if the desk has decided on it."""
-        answer = await self._ask(queue, lambda shard: _only(self._engine.rerun(shard, [job])))
+        answer = await self._ask(queue, lane, lambda shard: _only(self._engine.rerun(shard, [job])))
         _refuse_decided(answer, job)
         _granted(answer, {"ready", "blocked"}, job, "rerun")
 
-    async def promote(self, queue: str, job: str) -> None:
+    async def promote(self, queue: str, job: str, lane: str | None = None) -> None:
         """Run a delayed job now."""
-        answer = await self._ask(queue, lambda shard: _only(self._engine.promote(shard, [job])))
+        answer = await self._ask(
+            queue, lane, lambda shard: _only(self._engine.promote(shard, [job]))
+        )
         _granted(answer, {"promoted", "ready", "blocked"}, job, "promote")
 
-    async def remove(self, queue: str, job: str) -> None:
+    async def remove(self, queue: str, job: str, lane: str | None = None) -> None:
         """Remove a job; refused if it runs, or if a flow or group waits for it."""
-        answer = await self._ask(queue, lambda shard: _only(self._engine.remove(shard, [job])))
+        answer = await self._ask(
+            queue, lane, lambda shard: _only(self._engine.remove(shard, [job]))
+        )
         if answer == "member":
             raise InvalidTransition(
                 f"cannot remove job {job}: a flow or a group waits for its end; cancel it instead",
@@ -71,18 +77,27 @@ class Client(Sender):
         return promoted
 
     async def change(
-        self, queue: str, job: str, *, delay_us: int | None, priority: int | None
+        self,
+        queue: str,
+        job: str,
+        lane: str | None = None,
+        *,
+        delay_us: int | None,
+        priority: int | None,
     ) -> None:
         """Change when a waiting job runs, or its priority."""
         answer = await self._ask(
             queue,
+            lane,
             lambda shard: self._engine.change(shard, job, delay_us=delay_us, priority=priority),
         )
         _granted(answer, {"ready", "delayed"}, job, "change")
 
-    async def _ask(self, queue: str, ask: Callable[[str], Awaitable[str]]) -> str:
-        """The answer of the shard that knows the job."""
-        return await self._routers.of(queue).first(ask, is_found=lambda answer: answer != "unknown")
+    async def _ask(self, queue: str, lane: str | None, ask: Callable[[str], Awaitable[str]]) -> str:
+        """The answer of the shard that knows the job; only those of `lane` are asked, if given."""
+        return await self._routers.of(queue).first(
+            ask, is_found=lambda answer: answer != "unknown", lane=lane
+        )
 
     async def sweep_out(
         self,

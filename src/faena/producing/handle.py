@@ -31,8 +31,12 @@ R = TypeVar("R")
 class Handle(Generic[R]):
     """One job of a queue: read it, wait for its result, change it."""
 
-    def __init__(self, app: Faena, queue: str, job_id: str, result: Codec[R]) -> None:
+    def __init__(
+        self, app: Faena, queue: str, job_id: str, result: Codec[R], lane: str | None = None
+    ) -> None:
+        """Without `lane`, it is the first job of that id in any shard of the queue."""
         self._app = app
+        self._lane = lane
         self.queue = queue
         self.id = job_id
         self._result = result
@@ -43,12 +47,13 @@ class Handle(Generic[R]):
         return view.state if view else None
 
     async def view(self) -> JobView | None:
-        """Everything that is stored about the job."""
-        return await (await self._app.runtime()).inspector.job(self.queue, self.id)
+        """Everything that is stored about the job, in the broker or else in its history."""
+        inspector = (await self._app.runtime()).inspector
+        return await inspector.job(self.queue, self.id, lane=self._lane, is_past_too=True)
 
     async def explain(self) -> Explanation:
         """Why the job has not started and when it should, or how it ended; made to be printed."""
-        return await (await self._app.runtime()).inspector.explain(self.queue, self.id)
+        return await (await self._app.runtime()).inspector.explain(self.queue, self.id, self._lane)
 
     async def result(self, timeout: timedelta | str | None = None) -> R:
         """Wait for the job, through outages of the broker, and return its result.
@@ -61,7 +66,7 @@ class Handle(Generic[R]):
         with arguments():
             wait_s = None if timeout is None else to_s("timeout", timeout)
         inspector = (await self._app.runtime()).inspector
-        view = await inspector.finished(self.queue, self.id, wait_s)
+        view = await inspector.finished(self.queue, self.id, wait_s, self._lane)
         if view.state is not State.COMPLETED:
             raise _failure(view)
         try:
@@ -75,7 +80,7 @@ class Handle(Generic[R]):
         `by`, here and below, names who does this; the event records it.
         """
         with on_behalf(by):
-            return await (await self._app.runtime()).client.cancel(self.queue, self.id)
+            return await (await self._app.runtime()).client.cancel(self.queue, self.id, self._lane)
 
     async def rerun(self, *, by: str | None = None) -> None:
         """Run a finished job again: the same job, with fresh attempts.
@@ -83,17 +88,17 @@ class Handle(Generic[R]):
         Refused if the job was retried, discarded or resolved at the dead-letter desk.
         """
         with on_behalf(by):
-            await (await self._app.runtime()).client.rerun(self.queue, self.id)
+            await (await self._app.runtime()).client.rerun(self.queue, self.id, self._lane)
 
     async def promote(self, *, by: str | None = None) -> None:
         """Run a delayed job now."""
         with on_behalf(by):
-            await (await self._app.runtime()).client.promote(self.queue, self.id)
+            await (await self._app.runtime()).client.promote(self.queue, self.id, self._lane)
 
     async def remove(self, *, by: str | None = None) -> None:
         """Remove the job; refused if it runs, or if a flow or a group waits for it."""
         with on_behalf(by):
-            await (await self._app.runtime()).client.remove(self.queue, self.id)
+            await (await self._app.runtime()).client.remove(self.queue, self.id, self._lane)
 
     async def change(
         self,
@@ -109,7 +114,7 @@ class Handle(Generic[R]):
         number = None if priority is None else priority_of(priority)
         with on_behalf(by):
             client = (await self._app.runtime()).client
-            await client.change(self.queue, self.id, delay_us=delay_us, priority=number)
+            await client.change(self.queue, self.id, self._lane, delay_us=delay_us, priority=number)
 
     def __repr__(self) -> str:
         return f"<Handle {self.queue}/{self.id}>"

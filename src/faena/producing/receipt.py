@@ -11,7 +11,7 @@ from faena.engine.scripts import CREATED, Answer
 from faena.errors import JobConflict, Overloaded
 from faena.options import OnConflict
 from faena.producing.handle import Handle
-from faena.tenancy.lanes import tenant_of
+from faena.tenancy.lanes import lane_of, tenant_of
 from faena.values.view import View
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class Receipt(View, Generic[R], frozen=True, kw_only=True):
     """The answer to the enqueue of one job."""
 
     also = ("is_accepted",)
-    apart = ("task",)
+    apart = ("task", "lane")
 
     id: str
     """The id of the new job, or of the existing one that it duplicates."""
@@ -48,11 +48,14 @@ class Receipt(View, Generic[R], frozen=True, kw_only=True):
     durability: str
     """The level that was reached; less than requested if servers did not confirm in time."""
     task: Task[Any, R]
+    lane: str | None = None
+    """Where the job is."""
 
     @property
     def handle(self) -> Handle[R]:
         """The handle of the job."""
-        return self.task.handle(self.id)
+        task = self.task
+        return Handle(task.app, task.queue, self.id, task.handler.result, self.lane)
 
     @property
     def is_accepted(self) -> bool:
@@ -68,7 +71,7 @@ class Receipt(View, Generic[R], frozen=True, kw_only=True):
 def receipt_of(task: Task[Any, R], job: NewJob, answer: Answer, durability: str) -> Receipt[R]:
     """Make the receipt from the server's answer."""
     if answer is CREATED:
-        return Receipt(id=job.id, durability=durability, task=task)
+        return Receipt(id=job.id, durability=durability, task=task, lane=_lane(task, job))
     code, detail, extra, replaced = answer
     word = code.removeprefix("TENANT_")
     is_member = word == "MEMBER"
@@ -84,7 +87,14 @@ def receipt_of(task: Task[Any, R], job: NewJob, answer: Answer, durability: str)
         is_member=is_member,
         durability=durability,
         task=task,
+        lane=_lane(task, job),
     )
+
+
+def _lane(task: Task[Any, Any], job: NewJob) -> str | None:
+    """Where the job is, or the one that it duplicates: both are in one shard."""
+    is_fair = task.app.queues[task.queue].options.is_fair
+    return job.facts.get("lane", lane_of(None)) if is_fair else None
 
 
 def kept(receipt: Receipt[R], on_conflict: OnConflict) -> Receipt[R]:

@@ -37,25 +37,31 @@ def seal_job(
 
 
 class Frame:
-    """A template for jobs with the same options: a sealed spec with a gap for the payload.
+    """A template for jobs with the same options: a sealed spec with a gap for the payload."""
 
-    Not for jobs whose producer gives an id, because their line depends on the payload.
-    """
-
-    __slots__ = ("_facts", "_head", "_tail")
+    __slots__ = ("_body", "_facts", "_head", "_priority", "_spec", "_tail")
 
     def __init__(
         self, spec: Spec, options: EnqueueOptions, priority: int, lane_facts: LaneFacts
     ) -> None:
+        self._spec, self._priority = spec, priority
         self._facts = _facts(spec, options, lane_facts)
         body = _encode(msgspec.structs.replace(spec, payload=msgspec.Raw(b"0")))
         # Search in the body only: there, a name that looks like the gap has its quotes escaped.
         head, _, self._tail = body.partition(b'"payload":0')
-        self._head = seal(priority, self._facts, head + b'"payload":')
+        self._body = head + b'"payload":'
+        self._head = seal(priority, self._facts, self._body)
 
     def fill(self, job_id: str, payload: bytes) -> NewJob:
         """The job with this payload."""
         return NewJob(job_id, self._head + payload + self._tail, self._facts)
+
+    def fill_given(self, job_id: str, payload: bytes) -> NewJob:
+        """The same for an id that its producer gave: then the line depends on the payload."""
+        spec = self._spec
+        digest = _digest(spec.task, payload, spec.tenant, spec.key)
+        facts: Facts = {**self._facts, "digest": digest}
+        return NewJob(job_id, seal(self._priority, facts, self._body) + payload + self._tail, facts)
 
 
 def _facts(spec: Spec, options: EnqueueOptions, lane_facts: LaneFacts) -> Facts:
@@ -73,7 +79,11 @@ def _facts(spec: Spec, options: EnqueueOptions, lane_facts: LaneFacts) -> Facts:
 
 def digest_of(spec: Spec) -> str:
     """A digest of task, payload, tenant and key: jobs with one id must agree in it."""
-    parts = (spec.task, bytes(spec.payload), spec.tenant, spec.key)
+    return _digest(spec.task, bytes(spec.payload), spec.tenant, spec.key)
+
+
+def _digest(task: str, payload: bytes, tenant: str | None, key: str | None) -> str:
+    parts = (task, payload, tenant, key)
     return hashlib.blake2b(repr(parts).encode(), digest_size=12).hexdigest()
 
 

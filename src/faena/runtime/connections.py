@@ -27,6 +27,7 @@ from faena.errors import ConfigError, StoreUnavailable
 from faena.flows.relay import Relay
 from faena.inspection.doctor import refuse_eviction
 from faena.inspection.inspector import Inspector
+from faena.inspection.past import PastJobs
 from faena.options import QueueOptions
 from faena.producing.batcher import CallIds
 from faena.producing.client import Client
@@ -60,6 +61,8 @@ class Connection:
     upstreams: dict[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
     """The settings of upstreams by name; more may be declared later."""
     features: DeclaredFeatures = field(default_factory=DeclaredFeatures)
+    past: PastJobs = field(default_factory=PastJobs)
+    """Where jobs are read that the broker does not have any more."""
 
 
 class Broker:
@@ -202,7 +205,7 @@ class Runtime:
         self.engine = _with_patience(self.patient_engine, self._connection.patience_s)
         self.routers = Routers(self.engine, self._queues)
         self.client = Client(self.engine, self.routers)
-        self.inspector = Inspector(self.engine, self.routers)
+        self.inspector = Inspector(self.engine, self.routers, self._connection.past)
         self.relay = Relay(self.engine, self.client)
         upstreams = self._connection.upstreams
         self.gate = Gate(self.engine, upstreams, CallIds())

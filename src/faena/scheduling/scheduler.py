@@ -97,7 +97,8 @@ class Scheduler:
             if pause_s <= 0:
                 break
             try:
-                await asyncio.wait_for(self._notified.wait(), pause_s)
+                async with asyncio.timeout(pause_s):
+                    await self._notified.wait()
             except TimeoutError:
                 continue
         if at > until:

@@ -179,15 +179,20 @@ class Router:
         return _all_shards(self.queue, table)
 
     async def first(
-        self, ask: Callable[[str], Awaitable[T]], *, is_found: Callable[[T], bool]
+        self,
+        ask: Callable[[str], Awaitable[T]],
+        *,
+        is_found: Callable[[T], bool],
+        lane: str | None = None,
     ) -> T:
         """The answer of the first shard that knows the job; else the last answer.
 
-        A job in transit is in no shard for a moment, so the search is repeated while lanes move.
+        Only the shards of `lane` are asked if it is known: another may have a job of that id too. A
+        job in transit is in no shard for a moment, so the search is repeated while lanes move.
         """
         looks = 0
         while True:
-            answer = await self._ask_each(ask, is_found)
+            answer = await self._ask_each(ask, is_found, lane)
             looks += 1
             if is_found(answer) or looks == _LOOKS:
                 return answer
@@ -198,9 +203,9 @@ class Router:
             await asyncio.sleep(_POLL_S)
 
     async def _ask_each(
-        self, ask: Callable[[str], Awaitable[T]], is_found: Callable[[T], bool]
+        self, ask: Callable[[str], Awaitable[T]], is_found: Callable[[T], bool], lane: str | None
     ) -> T:
-        first, *others = _names(self.queue, await self.table())
+        first, *others = _where(self.queue, await self.table(), lane)
         answer = await ask(first)
         while others and not is_found(answer):
             answer = await ask(others.pop(0))
@@ -318,6 +323,13 @@ def _all_shards(queue: str, table: Table) -> list[Shard]:
 
 def _names(queue: str, table: Table) -> list[str]:
     return [shard.name for shard in _all_shards(queue, table)]
+
+
+def _where(queue: str, table: Table, lane: str | None) -> list[str]:
+    """The shards that may have a job of a lane; all of them if it is not known."""
+    if lane is None:
+        return _names(queue, table)
+    return list(dict.fromkeys(one.shard_of(queue, lane) for one in (table, table.former())))
 
 
 Queues = Mapping[str, QueueOptions | None]

@@ -90,7 +90,13 @@ KINDS: Final = (
     Kind("budget_used_up", "upstream", "a hard budget has no room for another call; likewise"),
     Kind("outbox_late", "database", "jobs wait too long in its outbox: how many, and how long"),
     Kind("outbox_on_time", "database", "jobs wait in its outbox no longer than they should"),
+    Kind("replica_late", "app", "a process reads from the primary, not from its replica: why"),
+    Kind("replica_on_time", "app", "that process reads from the replica again"),
+    Kind("history_late", "shard", "ended jobs wait too long to be stored: how long"),
+    Kind("history_on_time", "shard", "ended jobs wait no longer than they should"),
+    Kind("history_gap", "shard", "ended jobs found no room, and are lost to it: how many"),
     Kind("partitions_short", "table", "partitions are missing, or will be soon: the problems"),
+    Kind("archive_failed", "table", "old rows could not be archived or deleted: the reason"),
     Kind("gap", "queue", "events before this one are lost: see below"),
 )
 

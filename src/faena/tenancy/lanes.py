@@ -15,6 +15,7 @@ from faena.engine.envelope import LaneFacts
 from faena.errors import ConfigError
 from faena.options import Order, QueueOptions
 from faena.options.costs import estimates_text, task_costs
+from faena.values.ids import Label, as_label
 
 _NO_LANE: Final = LaneFacts()
 
@@ -22,6 +23,11 @@ _NO_LANE: Final = LaneFacts()
 def lane_of(tenant: str | None) -> str:
     """The lane of a tenant."""
     return f"@{tenant or ''}"
+
+
+def lane_named(tenant: Label | None) -> str | None:
+    """The lane of a tenant that a caller names; None if no tenant is named."""
+    return None if tenant is None else lane_of(as_label("tenant", tenant))
 
 
 def tenant_of(lane: str) -> str | None:

@@ -160,7 +160,8 @@ class Drain:
     async def _wait(self) -> None:
         is_full = self._running >= self._at_once
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._news.wait(), None if is_full else _LOOK_AGAIN_S)
+            async with asyncio.timeout(None if is_full else _LOOK_AGAIN_S):
+                await self._news.wait()
 
     def _skip_ahead(self, until_us: int) -> bool:
         """Move the clock to the next instant at which anything can change; False without one."""

@@ -68,7 +68,8 @@ class GracefulStop:
         hurrying.cancel()
         fetchers.hand_back()
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(ending, _LAST_CALLS_S)
+            async with asyncio.timeout(_LAST_CALLS_S):
+                await ending
 
     async def end(self, tasks: Sequence[asyncio.Task[None]]) -> None:
         """End what still runs, also after a failure."""

@@ -98,7 +98,8 @@ class Heartbeat:
             while not self._stopping.is_set():
                 await self._beat_once(engine)
                 try:
-                    await asyncio.wait_for(self._wake.wait(), self._every_s)
+                    async with asyncio.timeout(self._every_s):
+                        await self._wake.wait()
                 except TimeoutError:
                     continue
         finally:

@@ -30,7 +30,8 @@ async def sign_out(engine: Engine, worker: str, shards: Iterable[str]) -> None:
     """Remove a worker's entries from its shards; an entry that is left expires."""
     leaving = [_leave(engine, worker, shard) for shard in shards]
     with contextlib.suppress(TimeoutError):
-        await asyncio.wait_for(asyncio.gather(*leaving, return_exceptions=True), _LONGEST_S)
+        async with asyncio.timeout(_LONGEST_S):
+            await asyncio.gather(*leaving, return_exceptions=True)
 
 
 async def _leave(engine: Engine, worker: str, shard: str) -> None:

@@ -101,7 +101,8 @@ class WorkerUpstreams:
         if self._push is not None:
             self._push.listeners.remove(self._heard)
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._push.gate.flush(), _LAST_CALLS_S)
+                async with asyncio.timeout(_LAST_CALLS_S):
+                    await self._push.gate.flush()
             self._push.gate.listeners.remove(self._turned)
         self._ending.set()
         if self._tasks:
@@ -125,7 +126,8 @@ class WorkerUpstreams:
             await self._release_all(upstream)
             if state == "panic_ended":
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._ending.wait(), _AGAIN_S)
+                    async with asyncio.timeout(_AGAIN_S):
+                        await self._ending.wait()
                 await self._release_all(upstream)
         except FaenaError as error:
             _log.warning("holds for upstream %s end by themselves: %s", upstream, error)

@@ -48,7 +48,8 @@ class Lock:
     async def drop(self) -> None:
         """Release the lock for the next owner; if that fails, it expires."""
         with contextlib.suppress(FaenaError, TimeoutError):
-            await asyncio.wait_for(self._drop(), _LAST_WORD_S)
+            async with asyncio.timeout(_LAST_WORD_S):
+                await self._drop()
 
     async def _drop(self) -> None:
         if await self._command("GET", *self._where) == self._owner.encode():

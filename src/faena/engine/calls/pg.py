@@ -7,5 +7,5 @@ from faena.engine.engine import Engine
 
 
 async def tell(engine: Engine, event: str, what: str, why: str) -> None:
-    """Record an event: `outbox_late`, `outbox_on_time` or `partitions_short`."""
+    """Record an event; `database_event.lua` lists them."""
     await engine.ask("database_event", SHARD, event=event, what=what, why=why)

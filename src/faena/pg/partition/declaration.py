@@ -54,7 +54,7 @@ def declaration(
     indexes: Any = (),
 ) -> Declaration:
     """Check what a program says."""
-    name, interval = read_name(table), _interval(every)
+    name, interval = read_name(table), check_every(every)
     column = check_column("by", by)
     of_tenant = None if tenant is None else check_column("tenant", tenant)
     wanted = [] if of_tenant is None else [(of_tenant, column)]
@@ -71,7 +71,8 @@ def declaration(
     )
 
 
-def _interval(value: Any) -> Every:
+def check_every(value: Any) -> Every:
+    """The name of an interval."""
     valid: tuple[Every, ...] = get_args(Every)
     for one in valid:
         if value == one:

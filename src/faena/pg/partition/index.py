@@ -61,7 +61,7 @@ async def ensure_index(pg: Postgres, table: Table, columns: tuple[str, ...]) -> 
 
 async def _build(pg: Postgres, partition: Partition, columns: tuple[str, ...]) -> str:
     async def attempt() -> str:
-        async with pg.session("ensure") as connection:
+        async with pg.autocommit("ensure") as connection:
             await connection.execute("SELECT set_config('lock_timeout', '30s', false)")
             await _alone(connection, partition)
             found = await _find(connection, partition.oid, columns)

@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
-from faena.errors import ArgumentError
+from faena.errors import ArgumentError, shown
 
 Every: TypeAlias = Literal["month", "week", "day"]
 
@@ -47,6 +47,21 @@ class Period(NamedTuple):
 def utc(at: datetime) -> datetime:
     """An instant in UTC, without its zone, as bounds are; one without a zone is in UTC already."""
     return at if at.tzinfo is None else at.astimezone(UTC).replace(tzinfo=None)
+
+
+def check_day(field: str, value: Any) -> date:
+    """A day; an instant is none, because its day depends on a time zone."""
+    if isinstance(value, date) and not isinstance(value, datetime):
+        return value
+    raise ArgumentError(f"{field} must be a date, got {shown(value)}", field=field, value=value)
+
+
+def check_instant(field: str, at: Any) -> None:
+    """Whether it is None or an instant; one without a zone would mean another time elsewhere."""
+    if at is not None and not (isinstance(at, datetime) and at.tzinfo is not None):
+        raise ArgumentError(
+            f"{field} must be a datetime with a time zone, got {shown(at)}", field=field, value=at
+        )
 
 
 def period_of(day: date, every: Every) -> Period:

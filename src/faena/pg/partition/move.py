@@ -82,7 +82,7 @@ async def _finish_others(
 
 async def _detach(pg: Postgres, table: Table, partition: Partition) -> None:
     how = sql.SQL("FINALIZE") if partition.is_detaching else sql.SQL("CONCURRENTLY")
-    async with pg.session("detach") as connection:
+    async with pg.autocommit("detach") as connection:
         await connection.execute("SELECT set_config('lock_timeout', %s, false)", [_WAIT])
         await connection.execute(
             sql.SQL("ALTER TABLE {} DETACH PARTITION {} {}").format(

@@ -35,13 +35,13 @@ class Name(NamedTuple):
         return ".".join(one for one in self if one is not None)
 
 
-def read_name(value: Any) -> Name:
+def read_name(value: Any, field: str = "table") -> Name:
     """`table` or `schema.table`; letters are taken as they are, without quotes."""
     parts = value.split(".") if isinstance(value, str) else []
     if len(parts) not in {1, 2} or not all(map(_is_identifier, parts)):
         raise ConfigError(
-            f"table must be a name such as jobs or shop.jobs, got {shown(value)}",
-            field="table",
+            f"{field} must be a name such as jobs or shop.jobs, got {shown(value)}",
+            field=field,
             value=value,
         )
     return Name(parts[0] if len(parts) == 2 else None, parts[-1])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 from faena.app import Faena
 from faena.errors import ConfigError, FaenaError, StoreUnavailable, nearest, shown
+from faena.options.fields import check_is
 from faena.pg.conversion.conversion import Conversion
 from faena.pg.partition.declaration import Columns, declaration
 from faena.pg.partition.interval import Every
@@ -36,6 +37,7 @@ class Partitioned:
     """The part of a PostgreSQL that knows its partitioned tables."""
 
     def __init__(self, app: Faena) -> None:
+        check_is("app", app, Faena)
         self.app = app
         self.partitioned_tables: dict[str, PartitionedTable] = {}
 
@@ -117,6 +119,12 @@ class Partitioned:
         known = self.partitioned_tables.get(table)
         if known is not None and every is None:
             return Conversion(cast("Postgres", self), known.declared.table, known.declared)
+        if every is None:
+            raise ConfigError(
+                f"every must be given for a table that is not declared with pg.partitioned, got "
+                f"{shown(table)}; {nearest(table, self.partitioned_tables)}",
+                field="every",
+            )
         given = declaration(table, by=by, every=every, ahead=ahead, tenant=tenant, indexes=indexes)
         return Conversion(cast("Postgres", self), given.table, given)
 

@@ -9,7 +9,7 @@ from faena.pg.partition.catalog import Table, check_key, find_table, partitions_
 from faena.pg.partition.create import create, refuse_default
 from faena.pg.partition.declaration import Declaration
 from faena.pg.partition.index import ensure_index
-from faena.pg.partition.interval import Period, ahead_of, periods, utc
+from faena.pg.partition.interval import Period, ahead_of, check_day, periods, utc
 from faena.pg.partition.lock import patiently
 from faena.pg.partition.move import attach_partition, detach_partition, finish_detach
 from faena.pg.partition.view import TableView, server_time, view
@@ -33,9 +33,11 @@ class PartitionedTable:
     async def ensure(self, *, at: datetime | None = None, since: date | None = None) -> list[str]:
         """Create the partitions and indexes that are missing; returns the names of the new ones.
 
-        The current partition and those ahead are created, from the one of `since` on. `at` is
-        the current time, by default the server's.
+        The current partition and those ahead are created, from the one of the day `since` on.
+        `at` is the current time, by default the server's.
         """
+        if since is not None:
+            check_day("since", since)
         table, type_, missing = await self._missing(at, since)
         made: list[str] = []
         for period in missing:

@@ -200,6 +200,7 @@ def _reply(handler: Handler, payloads: Sequence[Any], jobs: Sequence[Job]) -> An
 
 def _job(item: Item) -> Job:
     spec = msgspec.json.decode(item.spec, type=Spec)
+    spec.payload = msgspec.Raw(item.payload)
     job = Job(item.queue, item.job_id, spec, attempt=item.attempt)
     job.origin = item.origin
     job.max_attempts = item.max_attempts

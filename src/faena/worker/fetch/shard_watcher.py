@@ -95,7 +95,8 @@ class ShardWatcher:
             self._notified.clear()
             pause_s = max(_LOOK_S / len(self._turns), _LEAST_S) * (1 + _JITTER * random.random())
             try:
-                await asyncio.wait_for(self._notified.wait(), pause_s)
+                async with asyncio.timeout(pause_s):
+                    await self._notified.wait()
             except TimeoutError:
                 self._turns.rotate(-1)
                 return self._turns[-1]

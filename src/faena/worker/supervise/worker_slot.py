@@ -138,7 +138,8 @@ class WorkerSlot:
         """Wait, unless `end_pause` is called, also if it was called just before the pause."""
         if not self._closing.is_set():
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._pause_ended.wait(), pause_s)
+                async with asyncio.timeout(pause_s):
+                    await self._pause_ended.wait()
             self._pause_ended.clear()
 
     async def _fill(self) -> WorkerProcess | None:

@@ -6,7 +6,7 @@
 -- returns  for each: OK | the status that forbids it | the state of a job that is not dead | unknown
 -- refuses  UNCONFIGURED
 --@flags allow-oom
---@include now, job_state, event_and_stats, dead_index, run_once
+--@include now, job_state, event_and_stats, dead_index, run_once, history_record, job_metadata
 local conf, answer = begin_once(caller, id_of_call)
 if not conf then
   return answer
@@ -25,6 +25,7 @@ for _, id in ipairs(ids) do
   end
 end
 close_records(done, records, status)
+record_history(status, done, marks_of(done), conf, now)
 context.by = by
 record_event('dead_' .. status, done)
 return end_once(caller, id_of_call, answers)

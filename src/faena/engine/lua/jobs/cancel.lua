@@ -9,19 +9,21 @@
 --@flags allow-oom
 --@arrivals
 --@include now, queue_settings, job_state, event_and_stats, job_metadata, finish, retention, waiting, keys
+--@include history_record
 local conf = conf_now()
 if not conf.version then
   return { 'UNCONFIGURED' }
 end
 context.by = by
-local answers, cancelled, asked, gone = {}, {}, {}, {}
+local answers, cancelled, asked, gone, places = {}, {}, {}, {}, {}
 for i = first_id, #ARGV do
   local id = ARGV[i]
-  local state = gone[id] and 'cancelled' or state_of(id)
+  local state, score = state_of(id)
+  state = gone[id] and 'cancelled' or state
   if is_waiting(state) then
     call('ZREM', key(state), id)
     leave_waiting({ id }, state)
-    cancelled[#cancelled + 1], gone[id] = id, true
+    cancelled[#cancelled + 1], gone[id], places[id] = id, true, score_as_lease(score)
     answers[#answers + 1] = 'cancelled'
   elseif state == 'running' then
     local mark = marks_of({ id })[id] or {}
@@ -36,7 +38,7 @@ for i = first_id, #ARGV do
     answers[#answers + 1] = state or 'unknown'
   end
 end
-finish('cancelled', cancelled, marks_of(cancelled), conf, now)
+finish('cancelled', cancelled, marks_of(cancelled), conf, now, nil, nil, places)
 prune('cancelled', conf, now, #ARGV)
 if #asked > 0 then
   record_action('stopping', table.concat(asked, ' '))

@@ -8,6 +8,7 @@
 --@flags allow-oom
 --@arrivals
 --@include now, queue_settings, job_state, event_and_stats, job_metadata, pass_unique_claims, retention, waiting, keys
+--@include history_record
 local age, slice = tonumber(age_us), tonumber(slice)
 local conf, ids = conf_now(), nil
 if not conf.version then
@@ -18,6 +19,7 @@ if is_waiting(state) then
   if #ids > 0 then
     call('ZREM', key(state), unpack(ids))   -- first, or one would be freed as another's follower
     leave_waiting(ids, state)
+    record_history('removed', ids, marks_of(ids), conf, now)
     pass_unique_claims(ids, marks_of(ids), conf, now)
   end
 elseif is_finished(state) then

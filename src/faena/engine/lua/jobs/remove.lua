@@ -9,6 +9,7 @@
 --@flags allow-oom
 --@arrivals
 --@include now, job_state, event_and_stats, job_metadata, pass_unique_claims, retention, waiting, keys, run_once
+--@include history_record
 local conf, answer = begin_once(caller, id_of_call)
 if not conf then
   return answer
@@ -48,6 +49,7 @@ end
 for state, ids in pairs(by_state) do
   if is_waiting(state) then
     leave_waiting(ids, state)
+    record_history('removed', ids, marks, conf, now)
     pass_unique_claims(ids, marks_of(ids), conf, now)
   end
   drop(state, ids, conf)

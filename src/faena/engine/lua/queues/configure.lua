@@ -75,7 +75,7 @@ local epoch = nil
 for i = first_name, #ARGV, 2 do
   epoch = ARGV[i] == 'epoch' and tonumber(ARGV[i + 1]) or epoch
 end
-local is_declared = call('HEXISTS', key('conf'), 'version') == 1
+local is_declared, was_retired = call('HEXISTS', key('conf'), 'version') == 1, is_retired()
 local OF_ALL = { version = true, unserved = true, epoch = true, shards = true, shard = true }
 
 --- Whether a declaration changes what another program, or this one's earlier code, has declared.
@@ -110,6 +110,10 @@ call('HSET', key('conf'), 'edited', table.concat(names, ' '))
 if not is_behind then
   call('PERSIST', key('conf'))
   call('PERSIST', key('clock'))   -- a shard that was retired is there again: see retire.lua
+end
+if not (is_behind and was_retired) then   -- what an obliterated queue of this name has left
+  call('PERSIST', key('history'))
+  call('PERSIST', key('history_stats'))
 end
 if #changed > 0 and is_first_shard() then
   record_action(mode == 'edit' and 'configured' or 'reset', table.concat(changed, ' '))

@@ -9,7 +9,8 @@
 -- refuses  RUNNING
 --@flags allow-oom
 --@arrivals
---@include job_state, delete_jobs, waiting, delete_all_keys, dead_index, keys
+--@include now, job_state, delete_jobs, waiting, delete_all_keys, dead_index, keys, queue_settings, history_record
+--@include job_metadata
 local slice = tonumber(slice)
 if force ~= '1' and call('ZCARD', key('running')) > 0 then
   return 'RUNNING'
@@ -18,6 +19,9 @@ for _, state in ipairs(STATES) do
   local ids = call('ZRANGE', key(state), 0, slice - 1)
   if #ids > 0 then
     call('ZREM', key(state), unpack(ids))
+    if not is_finished(state) then
+      record_history('removed', ids, marks_of(ids), conf_now(), now)
+    end
     if is_waiting(state) then
       leave_waiting(ids, state)
     elseif state == 'dead' then

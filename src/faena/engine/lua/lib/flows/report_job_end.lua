@@ -1,6 +1,6 @@
 --- Jobs that belong to a flow or to a group, or come out of the outbox of a database, tell it how they ended.
 --   mark.w   whom they tell: `kind:queue:id:name`, where kind is f(low), g(roup) or o(utbox); of an outbox, queue is
---            `@` and the database's name
+--            `@` and the database's name, and name the digest of the job
 --   mark.t   what was told last; a job that is run again after its end tells only what has changed
 --   mark.o   the first job of a line of retries, whose end it is
 -- Members of a group are counted, and settled jobs of an outbox listed, one message a call; of a node its flow hears
@@ -24,10 +24,10 @@ local function node_ended(kind, to, flow, name, state, id, mark, result)
   write_message(to, { 'ended', kind, flow, name, state, job, words })
 end
 
-local function note_settled(outboxes, to, state, id, mark)
+local function note_settled(outboxes, to, state, id, mark, digest)
   local list, job = outboxes[to] or {}, mark.o or id
   outboxes[to], list[#list + 1], list[#list + 2] = list, job, state
-  call('SET', key('sent:' .. job), state, 'EX', SETTLED_TTL_S)
+  call('SET', key('sent:' .. job), digest == '' and state or 'digest=' .. digest, 'EX', SETTLED_TTL_S)
 end
 
 local function count_member(groups, mark, state)
@@ -60,7 +60,7 @@ local function report_job_end(state, ids, marks, results)
     if mark and mark.w and mark.t ~= state then
       local kind, to, which, name = told_in(mark)
       if kind == 'o' then
-        note_settled(outboxes, to, state, id, mark)
+        note_settled(outboxes, to, state, id, mark, name)
       elseif name == '' then
         count_member(groups, mark, state)
       elseif name then

@@ -9,9 +9,12 @@ local function may_be_refused(facts)
 end
 
 local function is_refused_send(intake, index, id, facts)
-  if call('EXISTS', key('sent:' .. id)) == 1 then
-    answer(intake, index, 'DUPLICATE', id, 'removed')
-    count('duplicate', 1)
+  local before = call('GET', key('sent:' .. id))
+  if before then
+    local digest = string.match(before, '^digest=(.*)$')
+    local is_other = digest and facts.digest and digest ~= facts.digest
+    answer(intake, index, is_other and 'CONFLICT' or 'DUPLICATE', id, 'removed')
+    count(is_other and 'conflict' or 'duplicate', 1)
     return true
   elseif intake.now > number_in(facts.by, 0) then
     answer(intake, index, 'LATE', intake.now)

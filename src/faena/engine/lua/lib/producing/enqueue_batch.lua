@@ -133,6 +133,11 @@ local function expiry_of(intake, facts)
   return at
 end
 
+--- Whom a job tells of its end; for an outbox with its digest, which is left when it is gone.
+local function told_by(facts)
+  return string.sub(facts.tells or '', 1, 2) == 'o:' and facts.tells .. (facts.digest or '') or facts.tells
+end
+
 local function add(intake, id, spec, delay, facts)
   local pile, lane, chain = intake.pile, facts.lane, facts.chain
   admit(intake, id, spec)
@@ -142,7 +147,7 @@ local function add(intake, id, spec, delay, facts)
   end
   local expires, since = expiry_of(intake, facts), delay and delay > 0 and intake.now or nil
   if (facts.tells or expires or since) and (not facts.unique or facts.mode == 'throttle') then
-    pile.marked[#pile.marked + 1], intake.marks[id] = id, { w = facts.tells, e = expires, q = since }
+    pile.marked[#pile.marked + 1], intake.marks[id] = id, { w = told_by(facts), e = expires, q = since }
   end
   local jobs = pile.jobs + 1
   pile.jobs = jobs

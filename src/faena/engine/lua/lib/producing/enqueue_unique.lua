@@ -1,9 +1,11 @@
 --- Enqueue a job that makes a unique claim.
 --@include keys, event_and_stats, job_metadata, job_state, enqueue_batch, unique_claim, delete_jobs, waiting, lane
+--@include history_record
 --@exports enqueue_unique
 local function replace(intake, index, id, state)
   call('ZREM', key(state), id)
   leave_waiting({ id }, state)
+  record_history('replaced', { id }, marks_of({ id }), intake.conf, intake.now)
   delete_jobs({ id })
   intake.depth = intake.depth - 1
   answer(intake, index, 'REPLACED', id, state)

@@ -1,7 +1,20 @@
 --- Remove whatever a queue without jobs still owns.
 --@include keys
 --@exports delete_all_keys
+local HISTORY_TTL_S = 7 * 86400
+
+--- A reader may still take what has ended before.
+local function leave_history()
+  local history, count = key('history'), key('history_stats')
+  if call('EXISTS', history) == 1 and call('XLEN', history) == 0 and call('HEXISTS', count, 'lost') == 0 then
+    call('UNLINK', history, count)
+  end
+  call('EXPIRE', history, HISTORY_TTL_S)
+  call('EXPIRE', count, HISTORY_TTL_S)
+end
+
 local function delete_all_keys()
+  leave_history()
   for _, to in ipairs(call('HKEYS', key('message_streams'))) do
     call('UNLINK', key('messages:' .. to))
   end

@@ -1,6 +1,6 @@
 --- A job that comes from another shard takes its place.
 --@include keys, job_state, job_metadata, spec_line, lane, waiting, unique_claim, delete_jobs, pass_unique_claims
---@include event_and_stats, job_snapshot, expires_from
+--@include event_and_stats, job_snapshot, expires_from, history_record
 --@exports enter_waiting, unpack_job
 --- The job that has a chain's turn, unless it may not be taken away because the job has started.
 local function head_of(chain)
@@ -44,10 +44,11 @@ local function enter_chain(job, item)
 end
 
 --- A newer job waits behind the same one: it has taken this one's place.
-local function give_way(item)
+local function give_way(item, conf, now)
   if item.lane then
     count_lane(item.lane, -1, 0)
   end
+  record_history('replaced', { item.id }, marks_of({ item.id }), conf, now)
   delete_jobs({ item.id })
   record_event('replaced', { item.id })
 end
@@ -65,7 +66,7 @@ local function enter_blocked(job, conf, now, item)
   end
   local its = marks_of({ leader })[leader] or { u = mark.u, m = mark.m }
   if follower_of(its) then
-    return give_way(item)
+    return give_way(item, conf, now)
   elseif its.n ~= item.id then
     its.n = item.id
     save_mark(leader, its)

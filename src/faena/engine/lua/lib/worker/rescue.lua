@@ -49,10 +49,13 @@ local function rescue(conf, now, slice)
     return 0
   end
   local batch, marks = new_batch(), marks_of(ids)
-  batch.rescued = {}
+  batch.rescued, batch.leases = {}, conf['history:room'] and {} or nil
   local records = call('HMGET', key('leases'), unpack(ids))
   for i, id in ipairs(ids) do
     marks[id] = marks[id] or {}
+    if batch.leases then
+      batch.leases[id] = records[i] or nil
+    end
     rescue_one(batch, id, records[i] or '', marks[id], conf, now)
   end
   save_marks(ids, marks)

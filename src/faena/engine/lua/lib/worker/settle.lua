@@ -32,15 +32,22 @@ local function apply(batch, marks, conf, now)
   if conf.hook_dead and #batch.dead > 0 then   -- while specs of those that are not kept are there
     add_hooks('dead', conf.hook_dead, batch.dead, marks, batch.errors, conf, now)
   end
-  finish('completed', batch.completed, marks, conf, now, batch.results, batch.kept)
-  finish('dead', batch.dead, marks, conf, now)
+  finish('completed', batch.completed, marks, conf, now, batch.results, batch.kept, batch.leases)
+  finish('dead', batch.dead, marks, conf, now, nil, nil, batch.leases)
   batch.records = bury(batch.dead, batch.notes, batch.errors, marks, conf, now)
-  finish('cancelled', batch.cancelled, marks, conf, now)
+  finish('cancelled', batch.cancelled, marks, conf, now, nil, nil, batch.leases)
   record_event('retried', batch.retried)
   record_event('snoozed', batch.snoozed)
   record_event('parked', batch.parked)
   record_event('released', batch.released)
   record_event('limited', batch.limited)
+end
+
+--- Where the queue has a history, it tells who ran a job and since when.
+local function keep_leases(batch, ids, records)
+  for i = 1, batch.leases and #ids or 0 do
+    batch.leases[ids[i]] = records[i]
+  end
 end
 
 --- The ordinary ending, in columns: completed, with or without a result.
@@ -60,6 +67,7 @@ local function complete_all(batch, ids, leases, results)
     end
   end
   note_completed(batch, done, records)
+  keep_leases(batch, done, records)
   batch.kept = bytes
   batch.left = { unpack(done) }
   return marks_of(done)
@@ -72,7 +80,7 @@ local function settle(ids, leases, results, items, conf, now)
     return {}   -- an idle worker's claim: a batch would cost it more than its commands
   end
   local batch = new_batch()
-  batch.now, batch.spent = now, conf.fair_time and {} or nil
+  batch.now, batch.spent, batch.leases = now, conf.fair_time and {} or nil, conf['history:room'] and {} or nil
   local marks = #ids > 0 and complete_all(batch, ids, leases, results) or {}
   if #items > 0 then
     settle_other_outcomes(batch, items, marks, conf, now)

@@ -79,6 +79,7 @@ local function is_outcome(kind)
 end
 
 local RATE_LIMITED = 'rate_limited'
+local SAYS_ERROR = { retry = true, bury = true, cancel = true, expire = true }
 local LEAVE = { retry = true, snooze = true, tenant_limited = true }
 
 --- Jobs that leave their places for others remember when they came; `leases` are records by id.
@@ -115,6 +116,7 @@ local function settle_one(batch, item, record, mark, conf, now)
     end
   end
   if mark.c then
+    item.said = SAYS_ERROR[kind] and item.said or ''   -- what else is said is no error
     kind = 'cancel'
   end
   table.insert(batch.left, item.id)
@@ -154,6 +156,9 @@ local function settle_other_outcomes(batch, items, marks, conf, now)
   end
   keep_enqueued(held, leases, marks, conf)
   for _, item in ipairs(held) do
+    if batch.leases then
+      batch.leases[item.id] = leases[item.id]
+    end
     settle_one(batch, item, leases[item.id], marks[item.id], conf, now)
   end
   save_marks(batch.marked, marks)

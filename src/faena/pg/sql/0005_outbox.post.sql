@@ -1,0 +1,2 @@
+-- Relays of the release before read all queues in one order.
+DROP INDEX faena.outbox_pending;

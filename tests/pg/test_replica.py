@@ -1,0 +1,271 @@
+"""Reads go to a replica that is fresh enough, and to the primary otherwise, without an error."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing
+from time import monotonic
+from typing import Any
+
+import pytest
+
+from faena import Event, Faena
+from faena.errors import ConfigError, StoreRejected, StoreUnavailable
+from faena.pg import Postgres, replica
+from faena.pg.replica import Replayed, Sample, before_header, lag
+from tests._support.eventually import eventually
+from tests._support.postgres import QUICK, Cluster, standby
+from tests._support.valkey import Server
+
+QUIET = ("autovacuum = off", "checkpoint_timeout = 1h")
+
+
+@pytest.fixture(scope="module")
+def primary() -> Iterator[Cluster]:
+    with Cluster(*QUICK, *QUIET) as cluster:
+        with cluster.connected() as connection:
+            connection.execute("CREATE TABLE kept (number int)")
+            connection.execute("CREATE ROLE reporter LOGIN")
+            connection.execute("GRANT SELECT ON kept TO reporter")
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def _follower(primary: Cluster) -> Iterator[Cluster]:
+    with standby(primary) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def follower(primary: Cluster, _follower: Cluster) -> Iterator[Cluster]:
+    yield _follower
+    with _follower.connected() as connection:
+        connection.execute("SELECT pg_wal_replay_resume()")
+    with primary.connected() as connection:
+        connection.execute("TRUNCATE kept")
+
+
+@pytest.fixture
+async def app(server: Server, namespace: str) -> AsyncIterator[Faena]:
+    """With a broker where events may stay."""
+    app = Faena("shop", server.url, namespace=namespace)
+    app.queue("work")
+    yield app
+    await app.close()
+
+
+@pytest.fixture
+async def pg(app: Faena, primary: Cluster, follower: Cluster) -> AsyncIterator[Postgres]:
+    async with Postgres(app, primary.tcp_url(), replica_url=follower.tcp_url(), relay=False) as pg:
+        yield pg
+
+
+async def count(pg: Postgres, max_lag: str = "5s") -> tuple[int, bool]:
+    """How many rows are there, and whether the replica said so."""
+    async with pg.reading(max_lag=max_lag) as connection:
+        found = await connection.execute("SELECT count(*) FROM kept")
+        row = await found.fetchone()
+        assert row is not None
+        return row[0], connection.is_replica
+
+
+async def insert(pg: Postgres) -> None:
+    async with pg.transaction() as connection:
+        await connection.execute("INSERT INTO kept VALUES (1)")
+
+
+async def is_on(pg: Postgres, wanted: bool, max_lag: str = "5s") -> bool:
+    return (await count(pg, max_lag))[1] is wanted
+
+
+async def test_a_read_sees_on_the_replica_what_was_committed_before(pg: Postgres) -> None:
+    await insert(pg)
+    await eventually(lambda: is_on(pg, True, "0s"))
+    assert await count(pg, "1h") == (1, True)
+    assert (await pg.replica.view()).is_usable
+
+
+async def test_a_replica_of_an_idle_primary_is_not_late(pg: Postgres, primary: Cluster) -> None:
+    """Also where the next record of the WAL begins behind the header of a page."""
+    with primary.connected() as connection:
+        connection.execute("SELECT pg_switch_wal()")
+    await eventually(lambda: _are_all_on_replica(pg))
+
+
+async def _are_all_on_replica(pg: Postgres) -> bool:
+    return all([await is_on(pg, True, "0s") for _ in range(5)])
+
+
+@pytest.mark.parametrize("max_lag", ["0s", "1h"])
+async def test_a_write_is_refused_on_either(
+    app: Faena, primary: Cluster, follower: Cluster, max_lag: str
+) -> None:
+    url = follower.tcp_url() if max_lag == "1h" else None
+    async with Postgres(app, primary.tcp_url(), replica_url=url, relay=False) as pg:
+        with pytest.raises(StoreRejected, match="read-only transaction"):
+            async with pg.reading(max_lag=max_lag) as connection:
+                await connection.execute("INSERT INTO kept VALUES (1)")
+        with pytest.raises(StoreRejected, match="read-write mode must be set before any query"):
+            async with pg.reading(max_lag=max_lag) as connection:
+                await connection.execute("SET TRANSACTION READ WRITE")
+        await insert(pg)  # what the next transaction of that connection may do
+        assert (await count(pg, "0s"))[0] == 1
+
+
+async def test_a_replica_that_is_late_is_not_read_and_a_patient_reader_reads_it(
+    pg: Postgres, follower: Cluster
+) -> None:
+    await eventually(lambda: is_on(pg, True, "0s"))
+    with follower.connected() as connection:
+        connection.execute("SELECT pg_wal_replay_pause()")
+        await insert(pg)
+        assert await count(pg, "0s") == (1, False)
+        await eventually(lambda: is_on(pg, True, "1h"))
+        assert await count(pg, "1h") == (0, True)
+        await eventually(lambda: is_on(pg, False, "1s"))
+        assert (await pg.replica.view()).lag_s >= 1  # type: ignore[operator]
+        connection.execute("SELECT pg_wal_replay_resume()")
+    await eventually(lambda: is_on(pg, True, "0s"))
+    assert await count(pg, "1h") == (1, True)
+
+
+async def test_a_fall_back_and_a_return_are_told_once(
+    app: Faena, pg: Postgres, follower: Cluster, caplog: Any, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr(replica, "STEADY_S", 0.0)
+    monkeypatch.setattr(replica, "PAUSE_S", 0.05)
+    caplog.set_level(logging.INFO, logger="faena.pg")
+    await eventually(lambda: is_on(pg, True))
+    with follower.connected() as connection:
+        connection.execute("SELECT pg_wal_replay_pause()")
+        await insert(pg)
+        await eventually(lambda: is_on(pg, False, "1s"))
+        for _ in range(3):
+            await is_on(pg, False, "1s")
+            await asyncio.sleep(0.1)
+        connection.execute("SELECT pg_wal_replay_resume()")
+    await eventually(lambda: is_on(pg, True, "1s"))
+    told = [one async for one in _told(app, 2)]
+    assert [(one.name, one.value) for one in told] == [
+        ("replica_late", "shop"),
+        ("replica_on_time", "shop"),
+    ]
+    assert "behind" in str(told[0].reason)
+    assert "behind" in caplog.messages[0]
+    assert caplog.messages[1:] == ["reads go to the replica again"]
+
+
+async def _told(app: Faena, number: int) -> AsyncIterator[Event]:
+    async with aclosing(app.events(since="start")) as events:
+        async for event in events:
+            yield event
+            number -= 1
+            if number == 0:
+                return
+
+
+async def test_no_read_fails_while_a_replica_dies_and_comes_back(
+    pg: Postgres, follower: Cluster
+) -> None:
+    await insert(pg)
+    await eventually(lambda: is_on(pg, True, "0s"))
+    for end in (follower.kill, follower.stop):
+        end()
+        began = monotonic()
+        for _ in range(60):
+            assert await count(pg) == (1, False)
+        assert monotonic() - began < 30, "each read has waited for the replica"
+        assert not (await pg.replica.view()).is_usable
+        follower.start()
+        await eventually(lambda: is_on(pg, True))
+
+
+async def test_a_frozen_replica_costs_one_short_check(pg: Postgres, follower: Cluster) -> None:
+    await insert(pg)
+    await eventually(lambda: is_on(pg, True, "0s"))
+    with follower.frozen():
+        began = monotonic()
+        for _ in range(60):
+            assert await count(pg) == (1, False)
+        assert monotonic() - began < 30, "each read has waited for the replica"
+    await eventually(lambda: is_on(pg, True))
+
+
+async def test_a_primary_is_no_replica(app: Faena, primary: Cluster) -> None:
+    url = primary.tcp_url()
+    async with Postgres(app, url, replica_url=url, relay=False) as pg:
+        assert (await count(pg))[1] is False
+        assert (await pg.replica.view()).reason == "it is no replica"
+
+
+async def test_a_replica_of_another_server_is_not_read(
+    app: Faena, database: str, follower: Cluster
+) -> None:
+    async with Postgres(app, database, replica_url=follower.tcp_url(), relay=False) as pg:
+        async with pg.reading(max_lag="1h") as connection:
+            assert not connection.is_replica
+        assert (await pg.replica.view()).reason == "it is a replica of another server"
+
+
+async def test_a_role_without_privileges_reads_too(
+    app: Faena, primary: Cluster, follower: Cluster
+) -> None:
+    urls = [one.tcp_url().replace("postgres@", "reporter@") for one in (primary, follower)]
+    async with Postgres(app, urls[0], replica_url=urls[1], relay=False) as pg:
+        await eventually(lambda: is_on(pg, True, "0s"))
+
+
+async def test_an_error_inside_the_block_is_that_of_the_block(pg: Postgres) -> None:
+    with pytest.raises(ZeroDivisionError):
+        async with pg.reading():
+            raise ZeroDivisionError
+    with pytest.raises(StoreRejected, match="does not exist"):
+        async with pg.reading() as connection:
+            await connection.execute("SELECT * FROM nothing")
+
+
+async def test_without_a_primary_the_replica_serves_patient_readers(
+    app: Faena, pg: Postgres, follower: Cluster
+) -> None:
+    await insert(pg)  # a replica that has replayed nothing proves nothing
+    await eventually(lambda: is_on(pg, True, "0s"))
+    absent = "postgresql://postgres@127.0.0.1:1/postgres"
+    async with Postgres(
+        app, absent, replica_url=follower.tcp_url(), patience="500ms", relay=False
+    ) as alone:
+        assert (await count(alone, "10h"))[1] is True
+        with pytest.raises(StoreUnavailable, match="PostgreSQL cannot be reached"):
+            await count(alone, "0s")
+
+
+@pytest.mark.parametrize("url", ["redis://x", "", 7])
+def test_a_url_of_something_else_is_refused(app: Faena, url: Any) -> None:
+    with pytest.raises(ConfigError, match="replica_url must be a URL such as postgresql://"):
+        Postgres(app, replica_url=url)
+
+
+@pytest.mark.parametrize("bound", [-1, "soon", None])
+def test_a_bound_that_is_no_duration_is_refused(pg: Postgres, bound: Any) -> None:
+    with pytest.raises(ConfigError, match="max_lag must be"):
+        pg.reading(max_lag=bound)
+
+
+def test_the_lag_is_what_positions_and_times_prove() -> None:
+    samples = deque([Sample(10.0, 100, 1000.0, 1), Sample(12.0, 200, 1002.0, 1)])
+    assert lag(samples, Replayed(200, None, 0.0, 1), 13.0) == 1.0
+    assert lag(samples, Replayed(199, None, 0.0, 1), 13.0) == 3.0
+    assert lag(samples, Replayed(99, None, 0.0, 1), 13.0) == float("inf")
+    assert lag(samples, Replayed(99, 1001.5, 0.0, 1), 13.0) == 1.5  # by the primary's clock
+    assert lag(samples, Replayed(200, 900.0, 0.0, 1), 11.0) == 0.0
+    assert lag(samples, Replayed(200, 900.0, 0.0, 2), 13.0) is None
+    assert lag(deque(), Replayed(200, 900.0, 905.0, 2), 13.0) == 5.0
+
+
+def test_a_position_behind_the_header_of_a_page_is_that_before_it() -> None:
+    block, segment = 8192, 16 * 2**20
+    assert before_header(3 * segment + 40, block, segment) == 3 * segment
+    assert before_header(3 * segment + block + 24, block, segment) == 3 * segment + block
+    assert before_header(3 * segment + block + 40, block, segment) == 3 * segment + block + 40
