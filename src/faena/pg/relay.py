@@ -35,6 +35,9 @@ from faena.producing.batcher import BATCH_BYTES
 
 CHANNEL: Final = "faena_outbox"
 _POLL_S: Final = 1.0
+_BUSY_S: Final = 0.01
+"""The first pause while something else has the lock; it is longer each time, as that may be another
+relay. Most often it is a refill, which has it for one page."""
 _LONGEST_WAIT_S: Final = 5.0
 _DIRECT_AGAIN_S: Final = 60.0
 _LATE_S: Final = SWEEP_S + 10.0
@@ -47,7 +50,7 @@ _log = logging.getLogger("faena.pg")
 class RelayTerms(NamedTuple):
     """What a relay keeps to; tests wait less."""
 
-    batch: int = 1000
+    batch: int = 2000
     """The most rows of one transaction."""
     frozen_s: float = 15.0
     """How long a relay may be silent inside its transaction before the server ends it."""
@@ -119,14 +122,18 @@ class OutboxRelay:
 
     async def _follow(self, followed: _Followed) -> None:
         connection, until = followed
+        busy_s = _BUSY_S
         while until is None or time.monotonic() < until:
-            is_alone = await self.run_once(connection) is not None
-            wait_s = self._dispatch.soonest_s(_POLL_S)
-            if until is None and is_alone:
+            if await self.run_once(connection) is None:
+                await asyncio.sleep(busy_s)
+                busy_s = min(2 * busy_s, _POLL_S)
+                continue
+            busy_s, wait_s = _BUSY_S, self._dispatch.soonest_s(_POLL_S)
+            if until is None:
                 async with aclosing(connection.notifies(timeout=wait_s, stop_after=1)) as news:
                     _ = [one async for one in news]
             else:
-                await asyncio.sleep(wait_s if is_alone else _POLL_S)
+                await asyncio.sleep(wait_s)
 
     # -- relaying ---------------------------------------------------------------------------------
 

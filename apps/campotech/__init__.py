@@ -1,0 +1,1 @@
+"""Field service in Argentina: invoices, payments, messages and voice notes in thirteen queues."""
