@@ -1,0 +1,1 @@
+"""CampoTech's tables, in the schema `campotech`: migrations, partitions, retention, roll-ups."""
