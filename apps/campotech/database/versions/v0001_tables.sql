@@ -28,6 +28,7 @@ CREATE TABLE customers (
     tax_id text,                              -- CUIT, CUIL or DNI; NULL: a final consumer
     vat_condition smallint NOT NULL DEFAULT 5,
     clock jsonb NOT NULL DEFAULT '{}',        -- vector clock: the last change of each device
+    stamps jsonb NOT NULL DEFAULT '{}',       -- of each field: when and by which device it was written
     created_at timestamptz NOT NULL DEFAULT now(),
     updated_at timestamptz NOT NULL DEFAULT now()
 );
@@ -45,6 +46,7 @@ CREATE TABLE jobs (
     scheduled_date timestamptz,
     total_cents bigint,
     clock jsonb NOT NULL DEFAULT '{}',
+    stamps jsonb NOT NULL DEFAULT '{}',
     created_at timestamptz NOT NULL DEFAULT now(),
     updated_at timestamptz NOT NULL DEFAULT now(),
     completed_at timestamptz,
