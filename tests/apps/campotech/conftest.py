@@ -6,14 +6,19 @@ import asyncio
 import fcntl
 import itertools
 import os
-from collections.abc import Iterator
+import secrets
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import psycopg
 import pytest
 from apps.campotech.database import migrate, tables
+from apps.campotech.settings import Settings
+from apps.campotech.system import System
 
 from faena import Faena
 from faena.pg import Archive, Postgres
+from faena.testing import Harness, harness
 from tests._support import guard, postgres
 from tests._support.postgres import Cluster
 
@@ -49,3 +54,21 @@ def database(cluster: Cluster) -> Iterator[str]:
     name = f"campotech_{os.getpid()}_{next(_numbers)}"
     yield cluster.create(name, TEMPLATE)
     cluster.drop(name)
+
+
+@pytest.fixture
+async def system(database: str, tmp_path: Path) -> AsyncIterator[System]:
+    """A CampoTech with a database of its own; its broker is that of `harnessed`."""
+    settings = Settings(
+        database_url=database, directory=tmp_path / ".faena", secrets=(secrets.token_hex(32),)
+    )
+    made = System(settings)
+    async with made.pg:
+        yield made
+
+
+@pytest.fixture
+async def harnessed(system: System) -> AsyncIterator[Harness]:
+    """The broker of `system`, which runs jobs when it is told to."""
+    async with harness(system.app) as made:
+        yield made

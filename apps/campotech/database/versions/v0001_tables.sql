@@ -173,12 +173,15 @@ CREATE TABLE transcripts (
     created_at timestamptz NOT NULL DEFAULT now()
 );
 CREATE TABLE offline_operations (            -- what devices did without a network, each once
-    organization_id uuid, device_id text, local_id text,
+    organization_id uuid, device_id text,
+    digest text,                              -- of the operation
+    entity_type text NOT NULL,
+    local_id text NOT NULL,
     server_id uuid NOT NULL,
     result text NOT NULL CHECK (result IN ('applied', 'merged', 'superseded', 'refused')),
-    detail jsonb NOT NULL DEFAULT '{}',
+    problem text,                             -- why it was refused
     created_at timestamptz NOT NULL DEFAULT now(),
-    PRIMARY KEY (organization_id, device_id, local_id)
+    PRIMARY KEY (organization_id, device_id, digest)
 );
 CREATE TABLE photos (
     id uuid PRIMARY KEY,

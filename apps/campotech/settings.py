@@ -1,0 +1,65 @@
+"""Where everything is, and what may be switched off: from the environment, read once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Self
+
+from apps.campotech.registry import Flags
+
+_TRUE, _FALSE = frozenset({"true", "1", "yes", "on"}), frozenset({"false", "0", "no", "off"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """One installation."""
+
+    broker_url: str | None = None
+    """None: as Faena finds it (FAENA_URL, REDIS_HOST …), else an embedded one."""
+    database_url: str | None = None
+    """None: FAENA_PG_URL, else an embedded one."""
+    directory: Path = Path(".faena")
+    namespace: str = "campotech"
+    secrets: tuple[str, ...] = field(repr=False)
+    """Private keys of organisations are sealed with the first; all can open them."""
+    speed: float = 1.0
+    """How much faster than real time it goes: for the demo and for load tests."""
+    flags: Flags = field(default_factory=Flags)
+
+    @classmethod
+    def from_env(cls, environ: Mapping[str, str]) -> Self:
+        """Read them; raises ValueError that names the variable which is wrong or missing."""
+        secrets = tuple(filter(None, environ.get("CAMPOTECH_SECRETS", "").split(",")))
+        if not secrets:
+            raise ValueError(
+                "CAMPOTECH_SECRETS must be set: 32 random characters or more, several with commas"
+            )
+        return cls(
+            broker_url=environ.get("CAMPOTECH_BROKER_URL"),
+            database_url=environ.get("CAMPOTECH_DATABASE_URL"),
+            directory=Path(environ.get("CAMPOTECH_DIRECTORY", ".faena")),
+            namespace=environ.get("CAMPOTECH_NAMESPACE", "campotech"),
+            secrets=secrets,
+            speed=_number(environ, "CAMPOTECH_SPEED", 1.0),
+            flags=Flags(
+                is_fair=_flag(environ, "ENABLE_FAIR_SCHEDULING"),
+                has_backpressure=_flag(environ, "ENABLE_BACKPRESSURE"),
+            ),
+        )
+
+
+def _flag(environ: Mapping[str, str], name: str) -> bool:
+    given = environ.get(name, "true").lower()
+    if given not in _TRUE | _FALSE:
+        raise ValueError(f"{name} must be true or false, got {given!r}")
+    return given in _TRUE
+
+
+def _number(environ: Mapping[str, str], name: str, default: float) -> float:
+    given = environ.get(name)
+    try:
+        return default if given is None else float(given)
+    except ValueError:
+        raise ValueError(f"{name} must be a number, got {given!r}") from None
