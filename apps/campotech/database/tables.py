@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from faena.pg import FOREVER, Archive, Postgres, Rollup
 
+Interval = Literal["month", "week", "day"]
 TENANT: Final = "organization_id"
+_PARTITIONED: Final[tuple[tuple[str, Interval, str, list[str | tuple[str, ...]]], ...]] = (
+    ("jobs", "month", "created_at", [("assigned_to", "status"), (TENANT, "status")]),
+    ("whatsapp_messages", "week", "created_at", ["conversation_id"]),
+    ("technician_locations", "day", "recorded_at", []),
+    ("audit_logs", "month", "created_at", []),
+    ("notification_logs", "week", "created_at", []),
+)
 _LOCATION_DAYS: Final = """
     INSERT INTO campotech.location_days
     SELECT organization_id, user_id, (recorded_at AT TIME ZONE 'UTC')::date, count(*)
@@ -25,26 +33,18 @@ class Rollups:
     revenue: Rollup
 
 
-def declare(pg: Postgres, archive: Archive) -> Rollups:
-    """Declare all of it; opens no connection."""
-    _partition(pg)
+def declare(pg: Postgres, archive: Archive, *, ahead: int | None = None) -> Rollups:
+    """Declare all of it; opens no connection. `ahead` is for tests: fewer partitions."""
+    _partition(pg, ahead)
     _retain(pg, archive)
     return _roll_up(pg)
 
 
-def _partition(pg: Postgres) -> None:
-    pg.partitioned(
-        "campotech.jobs",
-        every="month",
-        tenant=TENANT,
-        indexes=[("assigned_to", "status"), (TENANT, "status")],
-    )
-    pg.partitioned(
-        "campotech.whatsapp_messages", every="week", tenant=TENANT, indexes=["conversation_id"]
-    )
-    pg.partitioned("campotech.technician_locations", by="recorded_at", every="day", tenant=TENANT)
-    pg.partitioned("campotech.audit_logs", every="month", tenant=TENANT)
-    pg.partitioned("campotech.notification_logs", every="week", tenant=TENANT)
+def _partition(pg: Postgres, ahead: int | None) -> None:
+    for name, every, by, indexes in _PARTITIONED:
+        pg.partitioned(
+            f"campotech.{name}", every=every, by=by, ahead=ahead, tenant=TENANT, indexes=indexes
+        )
 
 
 def _retain(pg: Postgres, archive: Archive) -> None:

@@ -44,7 +44,7 @@ async def _make(cluster: Cluster) -> None:
     app = Faena("template")
     app.queue("scheduler")
     async with Postgres(app, cluster.create(TEMPLATE), relay=False) as pg:
-        tables.declare(pg, Archive())
+        tables.declare(pg, Archive(), ahead=1)
         await migrate.upgrade(pg)
 
 

@@ -47,6 +47,7 @@ async def test_each_large_table_has_partitions_for_the_next_three_months(
     app: Faena, database: str
 ) -> None:
     async with declared(app, database) as pg:
+        await pg.ensure_partitions()
         views = {one.table: one for one in await pg.partitions()}
     assert sorted(views) == [
         "campotech.audit_logs",
