@@ -1,0 +1,70 @@
+"""Where MercadoPago is, and who we are there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, Self
+from urllib.parse import urlsplit
+
+BASE_URL: Final = "https://api.mercadopago.com"
+_LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
+_CBU: Final = re.compile(r"\d{22}", re.ASCII)
+_ALIAS: Final = re.compile(r"[A-Za-z0-9.-]{6,20}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """One account of MercadoPago; secrets do not show in its text."""
+
+    access_token: str = field(repr=False)
+    """Of the account; begins with `APP_USR-`, or `TEST-` for test credentials."""
+
+    webhook_secret: str = field(default="", repr=False)
+    """The "secret signature" of the application; without it no notification is accepted."""
+
+    base_url: str = BASE_URL
+
+    timeout_s: float = 15.0
+    """How long one request may take in all."""
+
+    alias: str = ""
+    """The alias of the bank account that manual payments go to, such as `campo.tech.mp`."""
+
+    cbu: str = ""
+    """The CBU or CVU of that account: 22 digits."""
+
+    def __post_init__(self) -> None:
+        """Refuse what could not work, and addresses to which a token would travel in clear."""
+        if not self.access_token:
+            raise ValueError("access_token must be given, got none")
+        check_base_url(self.base_url)
+        if self.timeout_s <= 0:
+            raise ValueError(f"timeout_s must be above 0, got {self.timeout_s}")
+        if self.cbu and not _CBU.fullmatch(self.cbu):
+            raise ValueError(f"cbu must have 22 digits, got {len(self.cbu)} characters")
+        if self.alias and not _ALIAS.fullmatch(self.alias):
+            raise ValueError("alias must have 6 to 20 letters, digits, dots or hyphens")
+
+    @classmethod
+    def from_env(cls, environ: Mapping[str, str]) -> Self:
+        """`MP_ACCESS_TOKEN`; `MP_WEBHOOK_SECRET`, `MP_BASE_URL`, `MP_ALIAS`, `MP_CBU` if set."""
+        token = environ.get("MP_ACCESS_TOKEN")
+        if not token:
+            raise ValueError("MP_ACCESS_TOKEN must be set, got none")
+        return cls(
+            access_token=token,
+            webhook_secret=environ.get("MP_WEBHOOK_SECRET", ""),
+            base_url=environ.get("MP_BASE_URL") or BASE_URL,
+            alias=environ.get("MP_ALIAS", ""),
+            cbu=environ.get("MP_CBU", ""),
+        )
+
+
+def check_base_url(url: str) -> None:
+    """Refuse an address that is neither https nor on this machine."""
+    parts = urlsplit(url)
+    is_safe = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK)
+    if not parts.hostname or not is_safe:
+        raise ValueError(f"base_url must be https, or http on loopback, got {url!r}")
