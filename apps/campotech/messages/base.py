@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from typing import Annotated
-from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, StrictInt
 from pydantic.alias_generators import to_camel
 
-from apps.campotech.messages.fields import IdempotencyText, Instant, Words
+from apps.campotech.messages.fields import Id, IdempotencyText, Instant, Words
 
 
 class Schema(BaseModel):
@@ -30,10 +29,10 @@ class Schema(BaseModel):
 class Message(Schema):
     """The payload of a job of one of the thirteen queues."""
 
-    org_id: UUID
+    org_id: Id
     idempotency_key: IdempotencyText
     """The caller's own: the same for the same request, however often it is sent."""
-    correlation_id: UUID | None = None
+    correlation_id: Id | None = None
     created_at: Instant
     priority: Annotated[StrictInt, Field(ge=1, le=100)] | None = None
     """1 is the most urgent; None: the queue's."""

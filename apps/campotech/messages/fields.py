@@ -12,6 +12,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Annotated, Any, Final, cast
 from urllib.parse import urlsplit
+from uuid import UUID
 
 from pydantic import (
     AfterValidator,
@@ -30,11 +31,18 @@ the number a JavaScript program wrote is the amount it meant."""
 DEEPEST: Final = 64
 """How deep data may be; what is deeper than a few levels is an attack."""
 
+_UUID: Final = re.compile("[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _INSTANT: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ]")
 _DAY: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _AMOUNT: Final = re.compile(r"-?[0-9]{1,40}(\.[0-9]{1,40})?")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _CENTAVO: Final = Decimal("0.01")
+
+
+def _id(value: object) -> object:
+    if isinstance(value, UUID) or (isinstance(value, str) and _UUID.fullmatch(value)):
+        return value
+    raise PydanticCustomError("id", "must be a UUID, such as 0f8fad5b-d9cb-469f-a165-70867728950e")
 
 
 def _instant(value: object) -> object:
@@ -125,6 +133,8 @@ def _is_json(value: object, depth: int) -> bool:
     is_finite = isinstance(value, int) or (isinstance(value, float) and math.isfinite(value))
     return value is None or is_finite
 
+
+Id = Annotated[UUID, BeforeValidator(_id)]
 
 Name = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=256)]
 """An id or a name that others gave: any text, but not none."""

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from typing import Annotated, Literal
-from uuid import UUID
 
 from pydantic import Field, StrictBool, StrictInt
 
 from apps.campotech.messages.base import Message
-from apps.campotech.messages.fields import Pesos
+from apps.campotech.messages.fields import Id, Pesos
 
 
 class AfipInvoice(Message):
     """An invoice that needs a CAE."""
 
-    invoice_id: UUID
+    invoice_id: Id
     invoice_type: Literal["A", "B", "C"]
     punto_venta: Annotated[StrictInt, Field(ge=1, le=99_999)]
-    customer_id: UUID
+    customer_id: Id
     total: Pesos
 
     @property
@@ -29,7 +28,7 @@ class AfipInvoice(Message):
 class InvoicePdf(Message):
     """An invoice that has its CAE and becomes a PDF."""
 
-    invoice_id: UUID
+    invoice_id: Id
     regenerate: StrictBool = False
     send_after: StrictBool = True
     version: Annotated[StrictInt, Field(ge=1, le=9_999)] | None = None

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from datetime import datetime
 from typing import Final, Literal
-from uuid import UUID
 
 from pydantic import Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
 from apps.campotech.messages.base import Message
-from apps.campotech.messages.fields import Instant
+from apps.campotech.messages.fields import Id, Instant
 
 NotificationType = Literal[
     "scheduled", "reminder_24h", "reminder_1h", "en_camino", "completed", "cancelled"
@@ -21,10 +20,10 @@ _REMINDERS: Final = ("reminder_24h", "reminder_1h")
 class JobNotification(Message):
     """News of a visit."""
 
-    job_id: UUID
+    job_id: Id
     notification_type: NotificationType
-    customer_id: UUID
-    technician_id: UUID | None = None
+    customer_id: Id
+    technician_id: Id | None = None
     scheduled_time: Instant | None = Field(default=None, validate_default=True)
     """When the technician comes."""
 

@@ -16,7 +16,7 @@ from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
 from apps.campotech.messages.base import Message, Schema
-from apps.campotech.messages.fields import Clock, Data, Instant, Name
+from apps.campotech.messages.fields import Clock, Data, Id, Instant, Name
 
 MOST_OPERATIONS: Final = 100
 
@@ -27,7 +27,7 @@ class Operation(Schema):
     type: Literal["create", "update", "status_change", "photo_upload"]
     local_id: Name
     """The entity's on the device."""
-    server_id: UUID | None = None
+    server_id: Id | None = None
     """The entity's on the server; None while the device does not know it."""
     entity_type: Literal["job", "photo", "customer"]
     data: Annotated[Data, Field(repr=False)]
@@ -47,7 +47,7 @@ def _counted(value: object) -> object:
 class SyncOffline(Message):
     """Changes of one device."""
 
-    user_id: UUID
+    user_id: Id
     device_id: Name
     operations: Annotated[
         tuple[Operation, ...],

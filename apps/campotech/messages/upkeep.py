@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from datetime import date
 from typing import Annotated, Literal
-from uuid import UUID
 
 from pydantic import Field, StrictBool, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
 from apps.campotech.messages.base import Message
-from apps.campotech.messages.fields import Data, Day, Instant, Name
+from apps.campotech.messages.fields import Data, Day, Id, Instant, Name
 
 
 class Reconciliation(Message):
@@ -51,7 +50,7 @@ class Analytics(Message):
 
     event_type: Name
     event_data: Annotated[Data, Field(repr=False)]
-    user_id: UUID | None = None
+    user_id: Id | None = None
     session_id: Name | None = None
     timestamp: Instant
 
@@ -66,6 +65,6 @@ class SchedulerMessage(Message):
         "weekly_report",
         "cert_expiry_check",
     ]
-    target_id: UUID | None = None
+    target_id: Id | None = None
     """None: all that there are."""
     scheduled_for: Instant

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from typing import Annotated, Any, Final, Literal
-from uuid import UUID
 
 from pydantic import Field, StrictBool, StringConstraints, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
 from apps.campotech.messages.base import Message
-from apps.campotech.messages.fields import Instant, Name, Phone, Url, Words
+from apps.campotech.messages.fields import Id, Instant, Name, Phone, Url, Words
 
 _NEEDED: Final = {"text": "text", "template_name": "template", "media_url": "media"}
 """The field without which a message of a kind says nothing."""
@@ -25,7 +24,7 @@ class WhatsAppOutbound(Message):
 
     message_type: Literal["text", "template", "media"]
     recipient_phone: Annotated[Phone, Field(repr=False)]
-    customer_id: UUID | None = None
+    customer_id: Id | None = None
 
     text: Annotated[Words, StringConstraints(max_length=4096)] | None = Field(
         default=None, validate_default=True, repr=False
@@ -40,8 +39,8 @@ class WhatsAppOutbound(Message):
         default=None, repr=False
     )
 
-    job_id: UUID | None = None
-    invoice_id: UUID | None = None
+    job_id: Id | None = None
+    invoice_id: Id | None = None
 
     @field_validator("text", "template_name", "template_params", "media_url", "media_caption")
     @classmethod

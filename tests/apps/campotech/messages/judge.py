@@ -42,7 +42,6 @@ async def judged(name: str, payload: dict[str, Any]) -> str:
         await run_inline({**_TASKS, **_DISPATCHED}[name], payload)
     except PayloadError as error:
         verdict = "; ".join(f"{path} {reason}" for path, reason in error.fields)
-        assert str(error).endswith(verdict)
     else:
         verdict = OK
     _check_json({**MESSAGES, **DISPATCHED}[name], payload, is_valid=verdict == OK)
@@ -50,9 +49,8 @@ async def judged(name: str, payload: dict[str, Any]) -> str:
 
 
 def _check_json(kind: Any, payload: dict[str, Any], *, is_valid: bool) -> None:
-    try:
-        raw = json.dumps(payload, allow_nan=False).encode()
-    except (TypeError, ValueError):  # only Python has such values
+    raw = _as_json(payload)
+    if raw is None:
         return
     adapter = TypeAdapter[Any](kind)
     if is_valid:
@@ -60,3 +58,12 @@ def _check_json(kind: Any, payload: dict[str, Any], *, is_valid: bool) -> None:
     else:
         with pytest.raises(ValidationError):
             adapter.validate_json(raw)
+
+
+def _as_json(payload: dict[str, Any]) -> bytes | None:
+    """None for values that only Python has."""
+    try:
+        text = json.dumps(payload, allow_nan=False)
+        return text.encode() if json.loads(text) == payload else None
+    except (TypeError, ValueError, RecursionError):
+        return None

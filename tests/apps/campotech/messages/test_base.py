@@ -15,7 +15,11 @@ from tests.apps.campotech.messages.judge import OK, judged
 from tests.apps.campotech.messages.samples import ID, QUEUES, WHEN, sample
 
 AN_INSTANT = "must be an instant with its offset, such as 2025-12-01T10:00:00Z"
-A_UUID = "input should be a valid UUID, "
+A_UUID = "must be a UUID, such as 0f8fad5b-d9cb-469f-a165-70867728950e"
+A_DATETIME = (
+    "input should be a valid datetime or date, month value is outside expected range of 1-12"
+)
+EXTRA = "extra inputs are not permitted"
 IN_RANGE = "must be an instant from 1970 to 9999"
 LATE = datetime(9999, 12, 31, 23, 59, tzinfo=timezone(-timedelta(hours=5)))
 EARLY = datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=5)))
@@ -24,10 +28,9 @@ TABLE: list[tuple[dict[str, Any], str]] = [
     ({"orgId": ID.upper()}, OK),
     ({"orgId": UUID(ID)}, OK),
     ({"orgId": ...}, "orgId field required"),
-    ({"orgId": ""}, f"orgId {A_UUID}invalid length: expected length 32 for simple format, found 0"),
-    ({"orgId": "org-1"}, f"orgId {A_UUID}invalid character: found `o` at 0"),
-    ({"orgId": 5}, "orgId UUID input should be a string, bytes or UUID object"),
-    ({"orgId": None}, "orgId UUID input should be a string, bytes or UUID object"),
+    *(({"orgId": bad}, f"orgId {A_UUID}")
+      for bad in ("", "org-1", ID[:-1], ID + "0", "g" + ID[1:], f"{{{ID}}}", f"urn:uuid:{ID}",
+                  ID.replace("-", ""), f"{ID}\n", bytes(16), 5, None, [ID])),
     ({"idempotencyKey": "k" * 16}, OK),
     ({"idempotencyKey": "k" * 64}, OK),
     ({"idempotencyKey": "k" * 15}, "idempotencyKey string should have at least 16 characters"),
@@ -35,7 +38,7 @@ TABLE: list[tuple[dict[str, Any], str]] = [
     ({"idempotencyKey": 10**20}, "idempotencyKey input should be a valid string"),
     ({"idempotencyKey": ...}, "idempotencyKey field required"),
     ({"correlationId": ...}, OK),
-    ({"correlationId": "x" * 36}, f"correlationId {A_UUID}invalid character: found `x` at 0"),
+    ({"correlationId": "x" * 36}, f"correlationId {A_UUID}"),
     ({"createdAt": "2025-12-01T07:00:00-03:00"}, OK),
     ({"createdAt": datetime(2025, 12, 1, tzinfo=UTC)}, OK),
     ({"createdAt": "1970-01-01T00:00:00Z"}, OK),
@@ -50,11 +53,7 @@ TABLE: list[tuple[dict[str, Any], str]] = [
     ({"createdAt": "1701234567"}, f"createdAt {AN_INSTANT}"),
     ({"createdAt": 1701234567}, f"createdAt {AN_INSTANT}"),
     ({"createdAt": None}, f"createdAt {AN_INSTANT}"),
-    (
-        {"createdAt": "2025-13-01T10:00:00Z"},
-        "createdAt input should be a valid datetime or date, month value is outside expected range "
-        "of 1-12",
-    ),
+    ({"createdAt": "2025-13-01T10:00:00Z"}, f"createdAt {A_DATETIME}"),
     ({"priority": 1}, OK),
     ({"priority": 100}, OK),
     ({"priority": ...}, OK),
@@ -69,10 +68,9 @@ TABLE: list[tuple[dict[str, Any], str]] = [
     ({"metadata": {"a": {"b": "c"}}}, "metadata.a input should be a valid string"),
     ({"metadata": ["a"]}, "metadata input should be a valid dictionary"),
     ({"metadata": None}, "metadata input should be a valid dictionary"),
-    ({"orgID": ID}, "orgID extra inputs are not permitted"),
-    ({"org_id": ID}, "org_id extra inputs are not permitted"),
-    ({"attempt": 1, "__proto__": {}}, "attempt extra inputs are not permitted; __proto__ extra "
-     "inputs are not permitted"),
+    ({"orgID": ID}, f"orgID {EXTRA}"),
+    ({"org_id": ID}, f"org_id {EXTRA}"),
+    ({"a": 1, "__proto__": {}}, f"a {EXTRA}; __proto__ {EXTRA}"),
 ]  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from apps.campotech.messages import AfipInvoice, InvoicePdf
 from tests.apps.campotech.messages.judge import OK, judged
 from tests.apps.campotech.messages.samples import sample
 
-A_UUID = "input should be a valid UUID, invalid character: found `x` at 0"
+A_UUID = "must be a UUID, such as 0f8fad5b-d9cb-469f-a165-70867728950e"
 AN_AMOUNT = "total must be an amount in pesos, such as 1500.50"
 IN_RANGE = "total must be more than 0 and at most 9999999999999.99"
 TWO_DECIMALS = "total must have at most two decimals"
