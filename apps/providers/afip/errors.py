@@ -1,0 +1,117 @@
+"""What can go wrong with AFIP, as one small tree.
+
+    AfipError
+    ├── Retryable         nothing was done; try again, after `retry_after` seconds if given
+    │   ├── TicketHeld    WSAA gave out a ticket that we do not have, and gives no other for a while
+    │   └── ClockSkewed   WSAA finds our clock wrong
+    ├── RateLimited       asked to wait: `retry_after`
+    ├── Permanent         refused, and would be again: `remarks` has AFIP's codes and texts
+    │   ├── LoginRefused  by WSAA: certificate, rights or request, see `code`
+    │   ├── NotAuthorized the services do not accept a ticket that is new
+    │   └── Rejected      a voucher was refused
+    │       └── NumberTaken  its number is not the next one: it may be ours, see `Client.recover`
+    └── UnknownOutcome    a CAE was asked for and nobody knows whether it was given
+
+Messages are in our words, with codes: neither tickets nor keys nor what AFIP wrote gets into them.
+Every error can be pickled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from apps.providers.afip.answers import Remark
+
+
+class AfipError(Exception):
+    """Base of the tree; `operation` is what was asked for, such as `FECAESolicitar`."""
+
+    def __init__(self, message: str, *, operation: str = "") -> None:
+        super().__init__(message)
+        self.operation = operation
+
+
+class Retryable(AfipError):
+    """Nothing was done; the same may succeed later."""
+
+    def __init__(
+        self, message: str, *, operation: str = "", retry_after: float | None = None
+    ) -> None:
+        super().__init__(message, operation=operation)
+        self.retry_after = retry_after
+        """Seconds before which asking again is of no use; None where that is not known."""
+
+
+class TicketHeld(Retryable):
+    """WSAA has given out a ticket for this certificate and service, and it is lost to us."""
+
+
+class ClockSkewed(Retryable):
+    """WSAA takes our request for one of the future or of the past: the clock is wrong."""
+
+
+class Refusal(NamedTuple):
+    """The part of an HTTP answer that says how long to wait, where HTTP clients have it."""
+
+    status_code: int
+    headers: Mapping[str, str]
+
+
+class RateLimited(AfipError):
+    """Asked to wait before the request was looked at."""
+
+    def __init__(
+        self, message: str, *, operation: str = "", retry_after: str | None = None
+    ) -> None:
+        super().__init__(message, operation=operation)
+        self.retry_after = retry_after
+        """What the Retry-After header said, if there was one."""
+
+    @property
+    def response(self) -> Refusal:
+        """The answer, as errors of HTTP clients carry it."""
+        headers = {} if self.retry_after is None else {"retry-after": self.retry_after}
+        return Refusal(429, headers)
+
+
+class Permanent(AfipError):
+    """Refused; the same request would be refused again."""
+
+    def __init__(
+        self, message: str, *, operation: str = "", remarks: tuple[Remark, ...] = ()
+    ) -> None:
+        super().__init__(message, operation=operation)
+        self.remarks = remarks
+
+    @property
+    def codes(self) -> tuple[int, ...]:
+        """Those of the remarks."""
+        return tuple(one.code for one in self.remarks)
+
+
+class LoginRefused(Permanent):
+    """WSAA refuses the certificate, the request, or the service; `code` is that of its fault."""
+
+    def __init__(self, message: str, *, operation: str = "", code: str = "") -> None:
+        super().__init__(message, operation=operation)
+        self.code = code
+
+
+class NotAuthorized(Permanent):
+    """A ticket that is new is not accepted: most likely the CUIT is not delegated."""
+
+
+class Rejected(Permanent):
+    """The voucher was refused; no CAE was given."""
+
+
+class NumberTaken(Rejected):
+    """The number is not the next one of its series, or its date is before that of the last one.
+
+    After a request whose answer was lost it may be that very request which has taken the number.
+    """
+
+
+class UnknownOutcome(AfipError):
+    """A CAE was asked for, and no answer says whether it was given: ask `Client.recover`."""
