@@ -61,7 +61,7 @@ _MOST_OUTSIDE: Final = 100
 _MOST_DEVICE: Final = 48
 _MOST_TEMPLATE: Final = 20
 _MOST_KEY: Final = 64
-"""With these, the longest key of each queue has 128 characters, as many as an id may have."""
+"""With these, no key has more than the 128 characters that an id may have."""
 
 
 def key_of(message: Message) -> Key:  # noqa: PLR0911 - one for each format
