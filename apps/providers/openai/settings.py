@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Self
+from urllib.parse import urlsplit
 
+_LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 _NAMES: Final = {
     "key": "OPENAI_API_KEY",
     "base_url": "OPENAI_BASE_URL",
@@ -29,6 +31,13 @@ class Settings:
     speech_model: str = "whisper-1"
     timeout_s: float = 60.0
     """How long one call may take."""
+
+    def __post_init__(self) -> None:
+        """A key travels encrypted, but on this machine."""
+        parts = urlsplit(self.base_url)
+        is_own = parts.scheme == "http" and parts.hostname in _LOOPBACK
+        if parts.scheme != "https" and not is_own:
+            raise ValueError("base_url must begin with https://, or be http:// on loopback")
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str]) -> Self:

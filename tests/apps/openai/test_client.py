@@ -183,3 +183,9 @@ def test_settings_are_read_from_the_environment_and_do_not_show_the_key() -> Non
     assert "sk-secret" not in repr(settings)
     with pytest.raises(ValueError, match="OPENAI_API_KEY must be set"):
         Settings.from_env({})
+
+
+@pytest.mark.parametrize("url", ["http://api.openai.com/v1", "ftp://127.0.0.1", "", "127.0.0.1"])
+def test_a_key_is_not_sent_in_plain_text_to_another_machine(url: str) -> None:
+    with pytest.raises(ValueError, match="base_url must begin with https"):
+        Settings(key="k", base_url=url)
