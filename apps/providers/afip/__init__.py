@@ -26,6 +26,7 @@ from apps.providers.afip.cuit import format_cuit, is_cuit, parse_cuit
 from apps.providers.afip.errors import (
     AfipError,
     ClockSkewed,
+    Invalid,
     LoginRefused,
     NotAuthorized,
     NumberTaken,
@@ -62,6 +63,7 @@ __all__ = [
     "Credentials",
     "Different",
     "DocumentKind",
+    "Invalid",
     "Issued",
     "LoginRefused",
     "MemoryTicketStore",

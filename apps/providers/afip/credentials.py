@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, load_pem_priv
 from cryptography.x509.oid import NameOID
 
 from apps.providers.afip.cuit import parse_cuit
-from apps.providers.afip.errors import LoginRefused
+from apps.providers.afip.errors import Invalid, LoginRefused
 
 _LOGIN = "loginCms"
 
@@ -35,7 +35,7 @@ class Credentials:
         text = str(names[0].value) if names else ""
         try:
             return parse_cuit(text.removeprefix("CUIT "))
-        except ValueError:
+        except Invalid:
             raise _unusable("the certificate's serial number must be a cuit") from None
 
     @property

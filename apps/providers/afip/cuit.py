@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from apps.providers.afip.errors import Invalid
+
 _WEIGHTS: Final = (5, 4, 3, 2, 7, 6, 5, 4, 3, 2)
 _PREFIXES: Final = frozenset(
     {"20", "23", "24", "25", "26", "27"}  # persons
@@ -15,15 +17,15 @@ _WRITTEN: Final = re.compile(r"([0-9]{2})-?([0-9]{8})-?([0-9])")
 
 
 def parse_cuit(text: str) -> str:
-    """The eleven digits of `20-12345678-6` or `20123456786`; ValueError if it is no CUIT."""
+    """The eleven digits of `20-12345678-6` or `20123456786`; `Invalid` if it is no CUIT."""
     written = _WRITTEN.fullmatch(text.strip())
     if written is None:
-        raise ValueError("cuit must be eleven digits such as 20-12345678-6")
+        raise Invalid("cuit must be eleven digits such as 20-12345678-6")
     prefix, middle, last = written.groups()
     if prefix not in _PREFIXES:
-        raise ValueError(f"cuit must begin with a known prefix, got {prefix}")
+        raise Invalid(f"cuit must begin with a known prefix, got {prefix}")
     if check_digit(prefix + middle) != int(last):
-        raise ValueError("cuit must end with its check digit")
+        raise Invalid("cuit must end with its check digit")
     return prefix + middle + last
 
 
@@ -31,7 +33,7 @@ def is_cuit(text: str) -> bool:
     """Whether it is one, with or without hyphens."""
     try:
         parse_cuit(text)
-    except ValueError:
+    except Invalid:
         return False
     return True
 

@@ -6,6 +6,7 @@
     │   └── ClockSkewed   WSAA finds our clock wrong
     ├── RateLimited       asked to wait: `retry_after`
     ├── Permanent         refused, and would be again: `remarks` has AFIP's codes and texts
+    │   ├── Invalid       no voucher or CUIT can be like that; AFIP was not asked
     │   ├── LoginRefused  by WSAA: certificate, rights or request, see `code`
     │   ├── NotAuthorized the services do not accept a ticket that is new
     │   └── Rejected      a voucher was refused
@@ -88,6 +89,10 @@ class Permanent(AfipError):
     def codes(self) -> tuple[int, ...]:
         """Those of the remarks."""
         return tuple(one.code for one in self.remarks)
+
+
+class Invalid(Permanent, ValueError):
+    """What was given can be no voucher, or no CUIT; AFIP was not asked."""
 
 
 class LoginRefused(Permanent):

@@ -107,7 +107,8 @@ class TicketDesk:
         """Another than `instead_of`: the one that somebody else has got meanwhile, or a new one."""
         async with self._store.lock(credentials.cuit, service):
             stored = await self._store.load(credentials.cuit, service)
-            if stored is not None and stored != instead_of and self._is_good(stored):
+            is_other = instead_of is None or (stored and stored.token != instead_of.token)
+            if stored is not None and is_other and self._is_good(stored):
                 return stored, False
             ticket = await self._ask(credentials, service)
             await self._store.save(ticket)

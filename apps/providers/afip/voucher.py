@@ -12,6 +12,7 @@ from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Final, Self
 
 from apps.providers.afip.cuit import parse_cuit
+from apps.providers.afip.errors import Invalid
 from apps.providers.afip.kinds import Concept, DocumentKind, VatCondition, VatRate, VoucherKind
 
 PESOS: Final = "PES"
@@ -36,7 +37,7 @@ class Receiver:
         if self.document_kind in (DocumentKind.CUIT, DocumentKind.CUIL):
             parse_cuit(f"{self.document_number:011d}")
         if (self.document_kind == DocumentKind.UNIDENTIFIED) != (self.document_number == 0):
-            raise ValueError("document_number must be 0 for the unidentified, and for no others")
+            raise Invalid("document_number must be 0 for the unidentified, and for no others")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +89,7 @@ class Service:
     def __post_init__(self) -> None:
         """Refuse a service that ends before it begins."""
         if self.until < self.since:
-            raise ValueError("until must not be before since")
+            raise Invalid("until must not be before since")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,11 +148,11 @@ class Voucher:
             check_whole(name, getattr(self, name), most=_MOST_CENTS)
         check_decimal("exchange_rate", self.exchange_rate)
         if not (len(self.currency) == 3 and self.currency.isascii() and self.currency.isalnum()):
-            raise ValueError("currency must be a code of three characters such as PES")
+            raise Invalid("currency must be a code of three characters such as PES")
         if self.concept != Concept.GOODS and self.service is None:
-            raise ValueError("service must be given unless the concept is goods")
+            raise Invalid("service must be given unless the concept is goods")
         if self.total_cents > _MOST_CENTS:
-            raise ValueError(f"total_cents must be up to {_MOST_CENTS}, got {self.total_cents}")
+            raise Invalid(f"total_cents must be up to {_MOST_CENTS}, got {self.total_cents}")
 
     @property
     def vat_cents(self) -> int:
@@ -184,13 +185,13 @@ def check_number(number: int) -> None:
 def check_whole(name: str, value: object, *, least: int = 0, most: int) -> None:
     """Refuse all but whole numbers: a float of money is a mistake even where it looks whole."""
     if type(value) is not int or not least <= value <= most:
-        raise ValueError(f"{name} must be a whole number from {least} to {most}, got {value!r}")
+        raise Invalid(f"{name} must be a whole number from {least} to {most}, got {value!r}")
 
 
 def check_decimal(name: str, value: object) -> None:
     """Refuse floats here, too, and what is no number."""
     if not isinstance(value, Decimal) or not value.is_finite() or value < 0:
-        raise ValueError(f"{name} must be a Decimal from 0, got {value!r}")
+        raise Invalid(f"{name} must be a Decimal from 0, got {value!r}")
 
 
 def decimal_text(cents: int) -> str:

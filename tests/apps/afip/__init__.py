@@ -1,0 +1,1 @@
+"""AFIP: its client, and the stand-in that it is tested against."""
