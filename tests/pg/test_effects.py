@@ -166,6 +166,7 @@ async def test_a_plain_function_runs_in_a_thread_with_a_transaction_of_its_own(
         await receipts[0].handle.rerun()
         assert await receipts[0].handle.result(timeout="60s") == {"sold": 0}
         await (await follow.enqueue(7)).handle.result(timeout="60s")
+        await eventually(confirm.handle("after").view)  # the relay has sent it
         await confirm.handle("after").result(timeout="60s")
     assert await _rows(table, "SELECT number FROM sold ORDER BY 1") == [(n,) for n in range(5)]
     assert len(await _rows(table, "SELECT * FROM faena.effects")) == 6

@@ -114,9 +114,26 @@ async def test_a_handler_cannot_end_its_transaction(app: Faena, table: Postgres,
         await transaction.execute("INSERT INTO sold VALUES (%s)", [number])
         await getattr(transaction, word)()
 
-    with pytest.raises(StoreRejected, match=f"Explicit {word}"):
+    with pytest.raises(psycopg.ProgrammingError, match=f"Explicit {word}"):
         await sell(1, _job())
     assert await _rows(table, "SELECT number FROM sold") == []
+
+
+async def test_a_handler_gets_errors_of_its_statements_as_the_driver_raises_them(
+    app: Faena, table: Postgres
+) -> None:
+    @app.queue("sales").task
+    @table.effect
+    async def sell(transaction: Connection, number: int) -> str:
+        try:
+            async with transaction.transaction():
+                await transaction.execute("SELECT 1 / 0")
+        except psycopg.errors.DivisionByZero:
+            await transaction.execute("SELECT * FROM nothing")
+        return "never"
+
+    with pytest.raises(psycopg.errors.UndefinedTable):
+        await sell(1, _job())
 
 
 async def test_an_effect_that_its_handler_has_committed_in_part_is_not_taken_for_done(

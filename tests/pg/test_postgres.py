@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from pathlib import Path
+from typing import LiteralString
 
 import psycopg
 import pytest
+from psycopg import errors as pg_errors
 
 from faena import Faena
 from faena.embedded.directory import DataDirectory
@@ -42,10 +44,57 @@ async def test_an_absent_server_is_told_as_such(app: Faena) -> None:
                 pass
 
 
-async def test_what_the_server_refuses_is_told_in_its_words(pg: Postgres) -> None:
-    with pytest.raises(StoreRejected, match=r'"nothing" does not exist.*faena pg migrate'):
+async def _run(pg: Postgres, words: LiteralString) -> None:
+    async with pg.transaction() as connection:
+        await connection.execute(words)
+
+
+async def test_errors_of_a_users_statements_are_those_of_the_driver(pg: Postgres) -> None:
+    await _run(pg, "CREATE TABLE kept (number int PRIMARY KEY DEFERRABLE INITIALLY DEFERRED)")
+    with pytest.raises(pg_errors.UniqueViolation):  # at the commit
+        await _run(pg, "INSERT INTO kept VALUES (1), (1)")
+    with pytest.raises(pg_errors.UndefinedTable, match='"nothing" does not exist'):
+        await _run(pg, "SELECT * FROM nothing")
+    with pytest.raises(pg_errors.RaiseException):
+        await _run(pg, "DO $$ BEGIN RAISE 'of a trigger' ; END $$")
+    with pytest.raises(pg_errors.QueryCanceled):
+        await _run(pg, "SET LOCAL statement_timeout TO '1ms'; SELECT pg_sleep(60)")
+    with pytest.raises(pg_errors.DivisionByZero):
+        async with pg.reading() as connection:
+            await connection.execute("SELECT 1 / 0")
+
+    def in_a_thread() -> None:
+        with pg.transaction_sync() as connection:
+            connection.execute("INSERT INTO kept VALUES (2), (2)")
+
+    with pytest.raises(pg_errors.UniqueViolation):
+        await asyncio.to_thread(in_a_thread)
+
+
+async def test_a_connection_that_is_lost_in_a_block_is_no_error_of_its_statements(
+    pg: Postgres, database: str
+) -> None:
+    async def lose() -> None:
         async with pg.transaction() as connection:
-            await connection.execute("SELECT * FROM nothing")
+            found = await connection.execute("SELECT pg_backend_pid()")
+            _end(database, (await found.fetchone() or (0,))[0])
+            await connection.execute("SELECT 1")
+
+    with pytest.raises(StoreUnavailable, match="PostgreSQL cannot be reached") as caught:
+        await lose()
+    assert isinstance(caught.value.__cause__, psycopg.OperationalError)
+
+
+async def test_only_what_the_schema_faena_lacks_needs_a_migration(
+    app: Faena, bare_database: str
+) -> None:
+    async with Postgres(app, bare_database) as pg:
+        for words in ("SELECT faena.enqueue('a', 'b', '1')", "SELECT * FROM faena.outbox"):
+            with pytest.raises(StoreRejected, match="run `faena pg migrate` first"):
+                await _run(pg, words)
+        with pytest.raises(StoreRejected, match=r'"nothing" does not exist$'):
+            async with pg.transaction("archive") as connection:
+                await connection.execute("SELECT * FROM nothing")
 
 
 @pytest.mark.parametrize("steps", range(8))

@@ -115,7 +115,7 @@ def _check(output: Output, found: Postgres, step: Step | None) -> None:
 @click.pass_obj
 def status(output: Output, words: tuple[str, ...], processes: int, cores: int | None) -> None:
     """Show version, migrations and connections, with advice; fails without a server."""
-    from faena.pg import migration, sizing  # noqa: PLC0415 - needs psycopg
+    from faena.pg import direct, migration, sizing  # noqa: PLC0415 - needs psycopg
 
     target, _ = split(words)
     found = find_pg(target)
@@ -130,12 +130,14 @@ def status(output: Output, words: tuple[str, ...], processes: int, cores: int | 
         version, database = row or ("unknown", "unknown")
         missing = [str(one) for one in await migration.pending(found)]
         used = await sizing.connections(found, processes, cores)
+        past = await direct.direct_view(found)
         replica = await found.replica.view() if found.replica.url else None
         return {
             "server_version": version,
             "database": database,
             "pending": missing,
             "connections": document(used),
+            "direct": None if past is None else document(past),
             "replica": None if replica is None else document(replica),
         }
 
@@ -144,16 +146,20 @@ def status(output: Output, words: tuple[str, ...], processes: int, cores: int | 
 
 
 def _status_rows(told: dict[str, Any]) -> list[tuple[str, object]]:
-    used, replica = told["connections"], told["replica"]
+    from faena.pg.sizing import processes  # noqa: PLC0415 - needs psycopg
+
+    used, past, replica = told["connections"], told["direct"], told["replica"]
     in_use = f"{used['in_use']} of {used['max_connections']}, {used['own']} by faena"
     rows: list[tuple[str, object]] = [
         ("server", f"PostgreSQL {told['server_version']}"),
         ("database", told["database"]),
         ("pending", ", ".join(told["pending"]) or "none"),
         ("connections", in_use),
-        ("pool", f"{used['pool']} x {used['processes']} processes"),
+        ("pool", f"{used['pool']} x {processes(used['processes'])}"),
         ("pooler", "in between" if used["is_pooled"] else "none"),
     ]
+    if past is not None:
+        rows.append(("direct_url", past["reason"] or "works"))
     if replica is not None:
         rows.append(("replica", replica["reason"] or f"{replica['lag_s']} s behind"))
     return [*rows, *(("advice", one) for one in used["advice"])]

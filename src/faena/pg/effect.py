@@ -27,6 +27,7 @@ from psycopg.pq import TransactionStatus
 from faena.codec import Codec, codec_for
 from faena.errors import ConfigError, InternalError, StoreRejected
 from faena.job import Job
+from faena.pg.failure import translated
 
 if TYPE_CHECKING:
     from faena.pg.postgres import Postgres
@@ -115,15 +116,17 @@ def _async_effect(pg: Postgres, function: Any, shape: _Shape) -> Callable[..., A
         job, given = shape.given(args)
         record = _record_of(pg, job)
         # a block of the driver's own forbids `commit()` and `rollback()` inside
-        async with pg.transaction("effect") as connection, connection.transaction():
-            found = await connection.execute(_BEGIN, record)
-            if await found.fetchone() is None:
-                found = await connection.execute(_RECORDED, record)
-                return shape.recorded(job, await found.fetchone())
+        async with pg.transaction() as connection, connection.transaction():
+            with translated("effect"):
+                found = await connection.execute(_BEGIN, record)
+                if await found.fetchone() is None:
+                    found = await connection.execute(_RECORDED, record)
+                    return shape.recorded(job, await found.fetchone())
             value = await function(connection, *given)
             _check_open(job, connection)
             result = None if value is None else shape.result.encode(value)
-            found = await connection.execute(_RECORD, {**record, "result": result})
+            with translated("effect"):
+                found = await connection.execute(_RECORD, {**record, "result": result})
             _check_recorded(job, found.rowcount)
             return value
         raise _ended(job, "one that was rolled back")
@@ -137,13 +140,15 @@ def _sync_effect(pg: Postgres, function: Any, shape: _Shape) -> Callable[..., An
     def once(*args: Any) -> Any:
         job, given = shape.given(args)
         record = _record_of(pg, job)
-        with pg.transaction_sync("effect") as connection, connection.transaction():
-            if not connection.execute(_BEGIN, record).fetchone():
-                return shape.recorded(job, connection.execute(_RECORDED, record).fetchone())
+        with pg.transaction_sync() as connection, connection.transaction():
+            with translated("effect"):
+                if not connection.execute(_BEGIN, record).fetchone():
+                    return shape.recorded(job, connection.execute(_RECORDED, record).fetchone())
             value = function(connection, *given)
             _check_open(job, connection)
             result = None if value is None else shape.result.encode(value)
-            found = connection.execute(_RECORD, {**record, "result": result})
+            with translated("effect"):
+                found = connection.execute(_RECORD, {**record, "result": result})
             _check_recorded(job, found.rowcount)
             return value
         raise _ended(job, "one that was rolled back")

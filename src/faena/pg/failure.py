@@ -1,7 +1,12 @@
-"""The one place where errors of the driver become errors of Faena."""
+"""The one place where errors of the driver become errors of Faena.
+
+Statements of Faena are `translated`. Those of a user, inside of `pg.transaction()`, are not
+(`as_raised`): a program catches `UniqueViolation` as it does with the driver alone.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Final
@@ -23,6 +28,13 @@ _MISSING: Final = (
     pg_errors.UndefinedFunction,
     pg_errors.InvalidSchemaName,
 )
+_OWN: Final = re.compile(r'\bfaena\.|schema "?faena\b')
+"""In words of PostgreSQL: something of the schema `faena`."""
+_LOST: Final = frozenset({"57P01", "57P02", "57P03", "57P05", "25P03", "25P04", "53300"})
+"""Codes with which the server ends a connection, or takes none; so do all of class 08."""
+_ROLES: Final = (
+    "the section Roles of docs/postgres-connections.md lists the rights that a role needs"
+)
 
 
 @contextmanager
@@ -34,27 +46,63 @@ def translated(op: str) -> Generator[None]:
         raise translate(error, op) from error
 
 
+@contextmanager
+def as_raised(op: str) -> Generator[None]:
+    """Errors of the driver pass, but a lost connection and what is about the schema `faena`."""
+    try:
+        yield
+    except (psycopg.Error, PoolTimeout) as error:
+        if not (_is_lost(error) or _is_own(error)):
+            raise
+        raise translate(error, op) from error
+
+
 def translate(error: Exception, op: str) -> FaenaError:
     """What an error of the driver means to a user."""
-    words = _words(error)
-    if isinstance(error, _MISSING):
-        return StoreRejected(f"{words}; run `faena pg migrate` first", op=op)
+    words = words_of(error)
+    if isinstance(error, _MISSING) and _OWN.search(words):
+        return StoreRejected(f"{words}; {_missing(error)}", op=op)
     if isinstance(error, pg_errors.UntranslatableCharacter):
         return PayloadError(f"payload must have no NUL character, got {words}", op=op)
     if isinstance(error, pg_errors.RaiseException):
         return ArgumentError(words)
+    if isinstance(error, pg_errors.InsufficientPrivilege):
+        return StoreRejected(f"PostgreSQL refused: {words}; {_ROLES}", op=op)
     if isinstance(error, _UNAVAILABLE):
         return StoreUnavailable(f"PostgreSQL cannot be reached: {words}", op=op)
     return StoreRejected(f"PostgreSQL refused: {words}", op=op)
 
 
 def is_unreachable(error: FaenaError) -> bool:
-    """Whether PostgreSQL itself, not an object store or a lock, is why a call failed."""
-    return isinstance(error, StoreUnavailable) and isinstance(
-        error.__cause__, (psycopg.Error, PoolTimeout)
+    """Whether PostgreSQL itself, not an object store, a lock or `direct_url`, is why a call
+    failed."""
+    return (
+        isinstance(error, StoreUnavailable)
+        and isinstance(error.__cause__, (psycopg.Error, PoolTimeout))
+        and error.op != "direct"
     )
 
 
-def _words(error: Exception) -> str:
+def words_of(error: Exception) -> str:
+    """What the server or the driver says, in one line."""
     primary = error.diag.message_primary if isinstance(error, psycopg.Error) else None
     return (primary or str(error) or type(error).__name__).strip()
+
+
+def _missing(error: Exception) -> str:
+    if isinstance(error, pg_errors.UndefinedFunction):
+        return "run `faena pg migrate` first, or cast its arguments, such as `$3::jsonb`"
+    return "run `faena pg migrate` first"
+
+
+def _is_lost(error: psycopg.Error) -> bool:
+    state = error.sqlstate
+    is_ended = state is None or state.startswith("08") or state in _LOST
+    return isinstance(error, _UNAVAILABLE) and is_ended
+
+
+def _is_own(error: psycopg.Error) -> bool:
+    if isinstance(error, pg_errors.RaiseException):
+        return "function faena." in (error.diag.context or "")
+    is_known = isinstance(error, (*_MISSING, pg_errors.InsufficientPrivilege))
+    return is_known and _OWN.search(words_of(error)) is not None

@@ -16,16 +16,25 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, context
 from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar, overload
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar, overload
 
 from psycopg import AsyncConnection
 
 from faena.app import Faena
 from faena.embedded.directory import POSTGRES
-from faena.errors import ConfigError, StoreRejected, shown
+from faena.errors import ConfigError, StoreRejected
+from faena.pg.address import (
+    DIRECT_URL,
+    REPLICA_URL,
+    URL,
+    check_url,
+    from_environ,
+    refuse_embedded,
+)
+from faena.pg.direct import connect_directly
 from faena.pg.effect import effect
 from faena.pg.embedded import EmbeddedPostgres
-from faena.pg.failure import translated
+from faena.pg.failure import as_raised, translated
 from faena.pg.history.history import JobHistory, keep_history
 from faena.pg.history.option import History
 from faena.pg.outbox import Outbox
@@ -48,10 +57,6 @@ from faena.values.numbers import check_whole
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-URL: Final = "FAENA_PG_URL"
-DIRECT_URL: Final = "FAENA_PG_DIRECT_URL"
-REPLICA_URL: Final = "FAENA_PG_REPLICA_URL"
 
 
 class Postgres(OnRequest, RolledUp):
@@ -83,8 +88,8 @@ class Postgres(OnRequest, RolledUp):
         OnRequest.__init__(self, app)
         RolledUp.__init__(self)
         app.attachments[Postgres] = self
-        self._url, self._direct_url = _checked("url", url), _checked("direct_url", direct_url)
-        self._replica_url = _checked("replica_url", replica_url)
+        self._url, self._direct_url = check_url("url", url), check_url("direct_url", direct_url)
+        self._replica_url = check_url("replica_url", replica_url)
         most = check_whole("pool", pool, least=1, most=1000)
         self._patience_s = to_s("patience", patience)
         self._pools = Pools(f"faena-{app.name}", most, self._patience_s)
@@ -135,25 +140,29 @@ class Postgres(OnRequest, RolledUp):
     def _find_url(self) -> str:
         with self._finding:
             if self._url is None:
-                self._url = _checked(URL, os.environ.get(URL))
+                self._url = check_url(URL, os.environ.get(URL))
             if self._url is None:
+                refuse_embedded(os.environ)
                 self._embedded = EmbeddedPostgres(Path(self.app.directory) / POSTGRES)
                 self._url = self._embedded.join()
             return self._url
 
     async def direct_url(self) -> str:
         """Where sessions go."""
-        return self._direct_url or os.environ.get(DIRECT_URL) or await self.url()
+        return self._past() or await self.url()
 
     def has_direct_url(self) -> bool:
         """Whether sessions go another way than transactions."""
-        return bool(self._direct_url or os.environ.get(DIRECT_URL))
+        return self._past() is not None
+
+    def _past(self) -> str | None:
+        return self._direct_url or from_environ(DIRECT_URL)
 
     @property
     def replica(self) -> Replica:
         """Where `reading` may go; there may be none."""
         if self._replica is None:
-            url = self._replica_url or _checked(REPLICA_URL, os.environ.get(REPLICA_URL))
+            url = self._replica_url or from_environ(REPLICA_URL)
             self._replica = Replica(self, url, self._pools.most)
         return self._replica
 
@@ -165,17 +174,21 @@ class Postgres(OnRequest, RolledUp):
     # -- connections ------------------------------------------------------------------------------
 
     @asynccontextmanager
-    async def transaction(self, op: str = "transaction") -> AsyncGenerator[ReadConnection]:
-        """A transaction, committed at the end of the block and rolled back by an exception."""
-        with translated(op):
+    async def transaction(self, op: str | None = None) -> AsyncGenerator[ReadConnection]:
+        """A transaction, committed at the end of the block and rolled back by an exception.
+
+        Errors of your statements are raised as the driver raises them, such as `UniqueViolation`;
+        a lost connection is StoreUnavailable. With `op`, all become errors of Faena.
+        """
+        with as_raised("transaction") if op is None else translated(op):
             async with self.lend(self._patience_s) as connection:
                 yield connection
 
     @contextmanager
-    def transaction_sync(self, op: str = "transaction") -> Generator[SyncConnection]:
+    def transaction_sync(self, op: str | None = None) -> Generator[SyncConnection]:
         """The same for a thread without an event loop."""
         with (
-            translated(op),
+            as_raised("transaction") if op is None else translated(op),
             self._sync_pool.open(self._find_url()).connection(self._patience_s) as connection,
         ):
             yield connection
@@ -211,9 +224,15 @@ class Postgres(OnRequest, RolledUp):
         LISTEN uses it even where a pooler makes it useless: there is polling besides.
         """
         with translated(op):
-            connection = await self.connect(await self.direct_url(), autocommit=True)
-            async with connection:
+            async with await self.connect_past() as connection:
                 yield connection
+
+    async def connect_past(self) -> Connection:
+        """A new connection past the pooler, in autocommit, to the same database as the pool's."""
+        past = self._past()
+        if past is None:
+            return await self.connect(await self.url(), autocommit=True)
+        return await connect_directly(self, past)
 
     async def connect(self, url: str, **more: Any) -> Connection:
         """A new connection outside of the pool."""
@@ -280,16 +299,3 @@ def _kept(value: Any) -> timedelta | None:
     if value is None:
         return None
     return timedelta(microseconds=to_us("keep_effects", value, least_us=3_600_000_000))
-
-
-def _checked(name: str, url: Any) -> str | None:
-    if not url and url is None:
-        return None
-    is_url = isinstance(url, str) and url.startswith(("postgresql://", "postgres://"))
-    if not is_url:
-        raise ConfigError(
-            f"{name} must be a URL such as postgresql://user@host/database, got {shown(url)}",
-            field=name,
-            value=url,
-        )
-    return url

@@ -25,7 +25,7 @@ import msgspec
 from psycopg import AsyncConnection, sql
 from psycopg.rows import TupleRow
 
-from faena.errors import FaenaError, StoreRejected
+from faena.errors import FaenaError
 from faena.options import Order
 from faena.pg.dispatch import Dispatch, Results, Row
 from faena.pg.failure import translated
@@ -105,20 +105,13 @@ class OutboxRelay:
 
     async def _listening(self) -> Connection:
         with translated("listen"):
-            connection = await self._pg.connect(await self._pg.direct_url(), autocommit=True)
+            connection = await self._pg.connect_past()
             try:
                 await connection.execute(f"LISTEN {CHANNEL}".encode())
-                await self._check(connection)
             except BaseException:
                 await connection.close()
                 raise
         return connection
-
-    async def _check(self, connection: Connection) -> None:
-        """Refuse another database, which may be a copy: its outbox would be relayed."""
-        async with self._pg.transaction("listen") as other:
-            if await _which(connection) != await _which(other):
-                raise StoreRejected("it leads to another database than url", op="listen")
 
     async def _follow(self, followed: _Followed) -> None:
         connection, until = followed
@@ -187,11 +180,6 @@ class _Followed(NamedTuple):
 
     connection: AsyncConnection[TupleRow]
     until: float | None
-
-
-async def _which(connection: Connection) -> TupleRow | None:
-    found = await connection.execute("SELECT name, current_database() FROM faena.identity")
-    return await found.fetchone()
 
 
 async def _fetch(connection: Connection, statements: bytes) -> list[Row] | None:

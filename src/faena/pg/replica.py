@@ -25,7 +25,7 @@ from psycopg import errors as pg_errors
 
 from faena.engine.calls import pg as calls
 from faena.errors import FaenaError
-from faena.pg.failure import translated
+from faena.pg.failure import as_raised
 from faena.pg.pool import Pools, ReadConnection, ReplicaConnection, limited
 from faena.values.view import View
 
@@ -118,13 +118,14 @@ class Replica:
         async with AsyncExitStack() as stack:
             connection = await self._enter(stack, max_lag_s)
             if connection is None:
-                connection = await stack.enter_async_context(self._pg.transaction("read"))
+                connection = await stack.enter_async_context(self._pg.transaction())
                 await self._note(connection, monotonic())
             try:
-                with translated("read"):
+                with as_raised("read"):
                     yield connection
-            except FaenaError as error:
-                if connection.is_replica and isinstance(error.__cause__, psycopg.OperationalError):
+            except (FaenaError, psycopg.OperationalError) as error:
+                cause = error.__cause__ if isinstance(error, FaenaError) else error
+                if connection.is_replica and isinstance(cause, psycopg.OperationalError):
                     self._fail(str(error), max_lag_s)
                 raise
 

@@ -91,12 +91,17 @@ def advise(view: ConnectionsView, cores: int | None = None) -> list[str]:
     return found
 
 
+def processes(number: int) -> str:
+    """In words."""
+    return "1 process" if number == 1 else f"{number} processes"
+
+
 def _wanted(view: ConnectionsView) -> int:
     return view.processes * (view.pool + SESSIONS)
 
 
 def _direct(view: ConnectionsView, usable: int) -> list[str]:
-    each = f"{view.processes} processes x (pool {view.pool} + {SESSIONS})"
+    each = f"{processes(view.processes)} x (pool {view.pool} + {SESSIONS})"
     if _wanted(view) <= usable:
         return [f"{each} = {_wanted(view)} connections fit into {usable}"]
     fitting = usable // view.processes - SESSIONS
@@ -123,6 +128,6 @@ def _behind_pooler(view: ConnectionsView, usable: int, cores: int | None) -> lis
         )
     elif view.processes * SESSIONS > usable:
         found.append(
-            f"{view.processes} processes listen on connections past the pooler, and {usable} fit"
+            f"{processes(view.processes)} listen on connections past the pooler, and {usable} fit"
         )
     return found
