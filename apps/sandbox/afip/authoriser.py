@@ -12,7 +12,7 @@ from apps.sandbox.afip.classes import class_of
 from apps.sandbox.afip.detail import AssociatedLine, Detail
 from apps.sandbox.afip.register import Record, Register, Series
 from apps.sandbox.afip.registry import Registry
-from apps.sandbox.afip.rules import Head, head_problems, remarks
+from apps.sandbox.afip.rules import Head, head_problems, number_problems, remarks
 from apps.sandbox.afip.terms import Terms
 
 
@@ -78,6 +78,8 @@ class Authoriser:
         next one is told there, all else with the voucher."""
         case = self._case(series, detail, now.astimezone(ARGENTINA).date())
         day = case.date or case.today
+        if wrong := tuple(number_problems(case)):
+            return Judged(detail=detail, observations=wrong), ()
         if not self._register.is_next(series, detail.first, day):
             return Judged(detail=detail), (10016,)
         excluding, observed = remarks(case)

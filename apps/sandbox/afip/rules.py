@@ -54,27 +54,8 @@ def head_problems(head: Head, business: Business | None, terms: Terms) -> Iterat
         yield 10007
 
 
-def remarks(case: Case) -> tuple[list[int], list[int]]:
-    """What refuses a voucher, and what is only observed."""
-    checks = (
-        _numbers,
-        party_rules.receiver,
-        date_rules.voucher_date,
-        date_rules.service_dates,
-        amount_rules.amounts,
-        amount_rules.vat,
-        amount_rules.tributes,
-        amount_rules.currency,
-        party_rules.associated,
-        party_rules.period,
-        party_rules.vat_condition,
-    )
-    found = dict.fromkeys(code for check in checks for code in check(case))
-    excluding = [code for code in found if party_rules.is_excluding(code, case.kind)]
-    return excluding, [code for code in found if code not in excluding]
-
-
-def _numbers(case: Case) -> Iterator[int]:
+def number_problems(case: Case) -> Iterator[int]:
+    """What no number can be like; only then it is asked whether it is the next one."""
     sent = case.detail
     if not 1 <= sent.first <= _MOST_NUMBERS:
         yield 10008
@@ -90,3 +71,22 @@ def _numbers(case: Case) -> Iterator[int]:
         yield 10014
     elif (sent.document_kind, sent.document_number) != (99, 0):
         yield 10015
+
+
+def remarks(case: Case) -> tuple[list[int], list[int]]:
+    """What refuses a voucher, and what is only observed."""
+    checks = (
+        party_rules.receiver,
+        date_rules.voucher_date,
+        date_rules.service_dates,
+        amount_rules.amounts,
+        amount_rules.vat,
+        amount_rules.tributes,
+        amount_rules.currency,
+        party_rules.associated,
+        party_rules.period,
+        party_rules.vat_condition,
+    )
+    found = dict.fromkeys(code for check in checks for code in check(case))
+    excluding = [code for code in found if party_rules.is_excluding(code, case.kind)]
+    return excluding, [code for code in found if code not in excluding]

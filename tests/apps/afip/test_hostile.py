@@ -12,10 +12,13 @@ import httpx
 import pytest
 from apps.providers.afip import (
     AfipError,
+    Authorized,
     Client,
     Credentials,
+    Different,
     MemoryTicketStore,
     Permanent,
+    RateLimited,
     Rejected,
     Retryable,
     Settings,
@@ -246,6 +249,93 @@ async def test_odd_codes_of_the_login_are_not_repeated(
     client = Client(replace(settings, wsaa_url=impostor[1]), http, now=Clock())
     with pytest.raises(AfipError, match=r"\(unknown\)"):
         await client.last_authorized(CUIT, 1, 6)
+
+
+async def test_a_login_that_asks_to_wait_is_told(
+    impostor: tuple[Impostor, str], http: httpx.AsyncClient, settings: Settings
+) -> None:
+    impostor[0].status = 429
+    client = Client(replace(settings, wsaa_url=impostor[1]), http, now=Clock())
+    with pytest.raises(RateLimited) as caught:
+        await client.last_authorized(CUIT, 1, 6)
+    assert (caught.value.retry_after, caught.value.response.headers) == (None, {})
+    impostor[0].status, impostor[0].content = 200, fault("ns1:cms.bad")
+    with pytest.raises(Retryable, match="no readable ticket"):
+        await client.last_authorized(CUIT, 1, 6)
+
+
+def on_record(**changes: object) -> bytes:
+    """A voucher as FECompConsultar gives it."""
+    known: dict[str, object] = {
+        "Concepto": 1,
+        "DocTipo": 99,
+        "DocNro": 0,
+        "CbteDesde": 1,
+        "CbteHasta": 1,
+        "CbteFch": "20261117",
+        "ImpTotal": 121,
+        "ImpTotConc": 0,
+        "ImpNeto": "1E+2",
+        "ImpOpEx": 0,
+        "ImpTrib": 0,
+        "ImpIVA": 21,
+        "MonId": "PES",
+        "Resultado": "A",
+        "CodAutorizacion": "76123456789012",
+        "EmisionTipo": "CAE",
+        "FchVto": "20261127",
+        "PtoVta": 1,
+        "CbteTipo": 6,
+    }
+    return answer("FECompConsultar", f"<ResultGet>{fields(**{**known, **changes})}</ResultGet>")
+
+
+async def test_the_record_that_others_are_made_of_is_believed(
+    fooled: Client, impostor: tuple[Impostor, str], voucher: Voucher
+) -> None:
+    impostor[0].content = on_record()
+    assert isinstance(await fooled.recover(CUIT, voucher), Authorized)
+    impostor[0].content = on_record(EmisionTipo="CAEA", CbteHasta=2)
+    recovered = await fooled.recover(CUIT, voucher)
+    assert isinstance(recovered, Different)
+    assert recovered.differences == ("number", "emission")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"PtoVta": 2},
+        {"CbteTipo": 1},
+        {"CbteDesde": 2, "CbteHasta": 3},
+        {"Resultado": "R"},
+        {"ImpTotal": 122},
+        {"ImpTotal": "121.001"},
+        {"ImpTotal": "NaN"},
+        {"ImpTotal": "Infinity"},
+        {"ImpTotal": "1E+999999999"},
+        {"ImpTotal": "much"},
+        {"ImpTotal": -121},
+        {"CodAutorizacion": "761234567890"},
+        {"FchVto": ""},
+        {"MonId": None},
+    ],
+)
+async def test_a_record_that_cannot_be_one_is_not_believed(
+    fooled: Client, impostor: tuple[Impostor, str], voucher: Voucher, changes: dict[str, object]
+) -> None:
+    impostor[0].content = on_record(**changes)
+    with pytest.raises(Retryable, match="FECompConsultar failed"):
+        await fooled.recover(CUIT, voucher)
+
+
+async def test_a_last_number_of_another_series_is_not_believed(
+    fooled: Client, impostor: tuple[Impostor, str]
+) -> None:
+    operation = "FECompUltimoAutorizado"
+    impostor[0].content = answer(operation, fields(PtoVta=1, CbteTipo=6, CbteNro=7))
+    assert await fooled.last_authorized(CUIT, 1, 6) == 7
+    with pytest.raises(Retryable, match="another series"):
+        await fooled.last_authorized(CUIT, 2, 6)
 
 
 def refusal() -> bytes:

@@ -7,12 +7,19 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from apps.providers.afip import Credentials
+from apps.providers.afip import Credentials, LoginRefused
 from apps.sandbox.afip import WSAA_PATH, Afip, Authority
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
-from cryptography.hazmat.primitives.serialization import Encoding, load_pem_private_key, pkcs7
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+    pkcs7,
+)
+from cryptography.x509.oid import NameOID
 from defusedxml.ElementTree import fromstring
 
 from apps.sandbox import Fault
@@ -109,6 +116,8 @@ async def test_line_breaks_in_base64_are_taken(speech: Speech) -> None:
         b"\x30\x80\x06\x00\x00",
         b"\x30\x84\xff\xff\xff\xff",
         b"\x30\x03\x02\x01\x05",
+        b"\x31\x00",
+        b"\x30\x0d\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x07\x01\xa0\x00",
         b"\x30\x0d\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x07\x02\xa0\x00",
     ],
 )
@@ -261,6 +270,21 @@ async def test_a_time_without_offset_is_one_of_argentina(speech: Speech) -> None
     labelled_wrongly = access_request(NOON, generationTime="2026-11-17T15:00:00-03:00")
     wanted = "ns1:xml.generationTime.invalid"
     assert await code(speech, speech.credentials.sign(labelled_wrongly)) == wanted
+
+
+async def test_a_certificate_must_say_whose_it_is(speech: Speech, authority: Authority) -> None:
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "nobody")])
+    validity = NOON - HOURS, NOON + HOURS
+    nameless = authority._signed(name, key.public_key(), validity, is_authority=False)
+    credentials = Credentials(
+        certificate_pem=nameless.public_bytes(Encoding.PEM),
+        key_pem=key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()),
+    )
+    message = credentials.sign(access_request(NOON))
+    assert await code(speech, message) == "ns1:coe.notAuthorized"
+    with pytest.raises(LoginRefused, match="serial number must be a cuit"):
+        _ = credentials.cuit
 
 
 async def test_a_service_must_exist_and_be_granted(speech: Speech) -> None:

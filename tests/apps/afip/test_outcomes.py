@@ -229,6 +229,16 @@ async def test_a_voucher_issued_between_two_questions_is_found(
     assert [one.outcome for one in afip.ledger.of(CONSULT)] == ["refused", "ok"]
 
 
+async def test_an_office_that_contradicts_itself_is_asked_again_later(
+    client: Client, afip: Afip, voucher: Voucher
+) -> None:
+    """The last number says that there is a voucher, and there is none."""
+    play(afip, "wrong", LAST)
+    with pytest.raises(Retryable, match="contradicts itself"):
+        await client.recover(CUIT, voucher)
+    assert isinstance(await client.recover(CUIT, voucher), NotIssued)
+
+
 @pytest.mark.parametrize(
     ("kind", "options"), [("cut", {}), ("lost", {}), ("status", {"status": 503})]
 )

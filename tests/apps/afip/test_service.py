@@ -73,6 +73,14 @@ async def test_a_number_that_is_none_gets_a_fault(speech: Speech, value: str) ->
     assert fault_code(await speech.call(LAST, content)) == "soap:Client"
 
 
+async def test_a_request_whose_number_is_none_is_noted_without_one(
+    speech: Speech, afip: Afip
+) -> None:
+    content = auth(*await speech.ticket()) + request({"CbteDesde": "one"})
+    assert fault_code(await speech.call("FECAESolicitar", content)) == "soap:Client"
+    assert afip.ledger.of("FECAESolicitar")[0].subject == ""
+
+
 @pytest.mark.parametrize("value", ["abc", "1,5", "NaN", "1.2.3", ""])
 async def test_an_amount_that_is_none_gets_a_fault(speech: Speech, value: str) -> None:
     content = auth(*await speech.ticket()) + request({"ImpTotal": value})
@@ -181,6 +189,8 @@ async def test_the_most_vouchers_of_a_request_can_be_asked_for(speech: Speech) -
     content = auth(*await speech.ticket())
     answer = result(await speech.call("FECompTotXRequest", content), "FECompTotXRequest")
     assert text(answer, "RegXReq") == "250"
+    refused = result(await speech.call("FECompTotXRequest", ""), "FECompTotXRequest")
+    assert (text(refused, "RegXReq"), codes(refused, "Err")) == ("0", [500])
 
 
 async def test_texts_with_accents_come_mangled(speech: Speech) -> None:

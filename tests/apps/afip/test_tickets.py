@@ -227,6 +227,17 @@ async def test_a_login_without_an_answer_may_be_tried_again(
     assert await client.last_authorized(CUIT, 1, KIND) == 0
 
 
+async def test_a_ticket_that_is_made_and_not_given_is_held(
+    client: Client, afip: Afip, clock: Clock
+) -> None:
+    afip.break_down("loginCms", "wsaa.internalError", is_done=True)
+    with pytest.raises(Retryable, match=r"wsaa\.internalError"):
+        await client.last_authorized(CUIT, 1, KIND)
+    clock.advance(minutes=1)
+    with pytest.raises(TicketHeld):
+        await client.last_authorized(CUIT, 1, KIND)
+
+
 async def test_a_wrong_ticket_is_found_out_when_it_is_used(client: Client, afip: Afip) -> None:
     afip.faults.add(Fault(kind="wrong", operation="loginCms", times=1))
     with pytest.raises(NotAuthorized):
