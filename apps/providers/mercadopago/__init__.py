@@ -3,6 +3,7 @@
 from apps.providers.mercadopago.client import Client
 from apps.providers.mercadopago.errors import (
     Conflict,
+    Invalid,
     MercadoPagoError,
     NotFound,
     Permanent,
@@ -30,6 +31,7 @@ __all__ = [
     "Checkout",
     "Client",
     "Conflict",
+    "Invalid",
     "Item",
     "ManualPayment",
     "MercadoPagoError",

@@ -8,6 +8,8 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Final
 
+from apps.providers.mercadopago.errors import Invalid
+
 MOST_CENTAVOS: Final = 10**13
 """A hundred billion pesos: beyond it a JSON number might not come out as it went in."""
 
@@ -15,9 +17,9 @@ MOST_CENTAVOS: Final = 10**13
 def check_centavos(what: str, centavos: object) -> int:
     """A whole number of centavos above 0."""
     if isinstance(centavos, bool) or not isinstance(centavos, int):
-        raise TypeError(f"{what} must be a whole number of centavos, got {type(centavos).__name__}")
+        raise Invalid(f"{what} must be a whole number of centavos, got {type(centavos).__name__}")
     if not 0 < centavos <= MOST_CENTAVOS:
-        raise ValueError(f"{what} must be from 1 to {MOST_CENTAVOS} centavos, got {centavos}")
+        raise Invalid(f"{what} must be from 1 to {MOST_CENTAVOS} centavos, got {centavos}")
     return centavos
 
 

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 import httpx
 
 from apps.providers.mercadopago.amount import check_centavos, to_json
-from apps.providers.mercadopago.errors import Permanent
+from apps.providers.mercadopago.errors import Invalid
 from apps.providers.mercadopago.exchange import Exchange, Request, unclear
 from apps.providers.mercadopago.fields import Fields, Unreadable
 from apps.providers.mercadopago.payment import (
@@ -125,14 +125,14 @@ class Client:
 def _checked(pattern: re.Pattern[str], what: str, value: str) -> str:
     """An id that may stand in a path: those of notifications are a stranger's words."""
     if not pattern.fullmatch(value):
-        raise Permanent(f"{what} must be an id of mercadopago, got {len(value)} characters")
+        raise Invalid(f"{what} must be an id of mercadopago, got {len(value)} characters")
     return value
 
 
 def _header_of(key: str) -> str:
     """The key itself, or a digest of one that is long or not plain ASCII: as stable as the key."""
     if not key:
-        raise ValueError("key must be given, got none")
+        raise Invalid("key must be given, got none")
     is_plain = key.isascii() and key.isprintable() and " " not in key
     if is_plain and len(key) <= _LONGEST_KEY:
         return key

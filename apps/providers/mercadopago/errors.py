@@ -4,6 +4,7 @@ MercadoPagoError
 ├── Retryable         nothing was done, or nothing was asked to be done: ask again
 ├── RateLimited       it asked to wait; `retry_after` is what it said
 ├── Permanent         it refused this request, and would again
+│   ├── Invalid           what was to be sent is against the rules; it was not sent
 │   ├── Unauthorized      401 and 403: the token, not the request
 │   ├── NotFound          there is no such payment, refund or chargeback
 │   └── Conflict          the idempotency key was used with another body, or the state forbids it
@@ -66,6 +67,10 @@ class RateLimited(MercadoPagoError):
 
 class Permanent(MercadoPagoError):
     """It refused this request, and would again."""
+
+
+class Invalid(Permanent, ValueError):
+    """What was to be sent is against the rules; it was not sent."""
 
 
 class Unauthorized(Permanent):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from apps.providers.mercadopago.amount import check_centavos, to_text
+from apps.providers.mercadopago.errors import Invalid
 from apps.providers.mercadopago.settings import Settings
 
 
@@ -32,7 +33,7 @@ def manual_payment(settings: Settings, amount: int, reference: str) -> ManualPay
     if not settings.alias and not settings.cbu:
         raise ValueError("alias or cbu must be set for manual payments, got neither")
     if not reference:
-        raise ValueError("reference must be given, got none")
+        raise Invalid("reference must be given, got none")
     return ManualPayment(
         alias=settings.alias,
         cbu=settings.cbu,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Self
 
+from apps.providers.mercadopago.errors import Invalid
 from apps.providers.mercadopago.fields import Fields, Unreadable
 from apps.providers.mercadopago.preference import as_instant
 
@@ -83,9 +84,9 @@ class PaymentSearch:
     def __post_init__(self) -> None:
         """Refuse half a range, and instants that could mean two."""
         if (self.begin is None) != (self.end is None):
-            raise ValueError("begin and end must be given together")
+            raise Invalid("begin and end must be given together")
         if any(one is not None and one.tzinfo is None for one in (self.begin, self.end)):
-            raise ValueError("begin and end must have an offset, got none")
+            raise Invalid("begin and end must have an offset, got none")
 
     def as_query(self) -> dict[str, str]:
         """As MercadoPago reads it."""
@@ -187,7 +188,7 @@ class Chargeback:
 def check_per_page(number: int) -> int:
     """How many payments a page may hold."""
     if not 1 <= number <= _MOST_PER_PAGE:
-        raise ValueError(f"limit must be from 1 to {_MOST_PER_PAGE}, got {number}")
+        raise Invalid(f"limit must be from 1 to {_MOST_PER_PAGE}, got {number}")
     return number
 
 

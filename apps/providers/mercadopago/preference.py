@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, Final, Self
 
 from apps.providers.mercadopago.amount import check_centavos, to_json
+from apps.providers.mercadopago.errors import Invalid
 from apps.providers.mercadopago.fields import Fields
 
 _MOST_REFERENCE: Final = 256
@@ -27,10 +28,10 @@ class Item:
     def __post_init__(self) -> None:
         """Refuse what MercadoPago would refuse."""
         if not self.title:
-            raise ValueError("title must be given, got none")
+            raise Invalid("title must be given, got none")
         check_centavos("unit_price_centavos", self.unit_price_centavos)
         if self.quantity < 1:
-            raise ValueError(f"quantity must be 1 or more, got {self.quantity}")
+            raise Invalid(f"quantity must be 1 or more, got {self.quantity}")
 
     def as_json(self) -> dict[str, Any]:
         """As MercadoPago reads it."""
@@ -64,11 +65,11 @@ class Preference:
     def __post_init__(self) -> None:
         """Refuse what could not be found again, or would never end."""
         if not self.items:
-            raise ValueError("items must hold one at least, got none")
+            raise Invalid("items must hold one at least, got none")
         if not 0 < len(self.external_reference) <= _MOST_REFERENCE:
-            raise ValueError(f"external_reference must have 1 to {_MOST_REFERENCE} characters")
+            raise Invalid(f"external_reference must have 1 to {_MOST_REFERENCE} characters")
         if self.expires_at is not None and self.expires_at.tzinfo is None:
-            raise ValueError("expires_at must have an offset, got none")
+            raise Invalid("expires_at must have an offset, got none")
 
     @property
     def amount_centavos(self) -> int:

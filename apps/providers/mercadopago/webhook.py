@@ -83,9 +83,10 @@ def _is_genuine(secret: str, manifests: Iterable[str], signature: str) -> bool:
     if not secret:  # anyone can sign with an empty one
         raise WebhookRefused("notifications are refused while no webhook_secret is set")
     digests = [
-        hmac.new(secret.encode(), one.encode(), hashlib.sha256).hexdigest() for one in manifests
+        hmac.new(secret.encode(), one.encode(errors="replace"), hashlib.sha256).hexdigest()
+        for one in manifests
     ]
-    given = signature.encode()
+    given = signature.encode(errors="replace")
     return any([hmac.compare_digest(one.encode(), given) for one in digests])  # noqa: C419 - all are compared, always
 
 

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from apps.providers.mercadopago import Item, Settings, manual_payment
+from apps.providers.mercadopago import Invalid, Item, Settings, manual_payment
 from apps.providers.mercadopago.amount import (
     MOST_CENTAVOS,
     check_centavos,
@@ -50,18 +50,14 @@ def test_what_is_no_amount_is_refused(wrong: Any) -> None:
         from_json(wrong)
 
 
-@pytest.mark.parametrize(
-    ("wrong", "error"),
-    [(0, ValueError), (-1, ValueError), (MOST_CENTAVOS + 1, ValueError)]
-    + [(one, TypeError) for one in (1.5, True, "1", Decimal(1))],
-)
-def test_a_program_gives_whole_centavos(wrong: Any, error: type[Exception]) -> None:
-    with pytest.raises(error, match="centavos"):
+@pytest.mark.parametrize("wrong", [0, -1, MOST_CENTAVOS + 1, 1.5, True, "1", Decimal(1)], ids=repr)
+def test_a_program_gives_whole_centavos(wrong: Any) -> None:
+    with pytest.raises(Invalid, match="centavos"):
         check_centavos("amount", wrong)
 
 
 def test_a_price_in_floats_is_refused() -> None:
-    with pytest.raises(TypeError, match="unit_price_centavos must be a whole number"):
+    with pytest.raises(Invalid, match="unit_price_centavos must be a whole number"):
         Item(title="Visita", unit_price_centavos=10.5)  # pyright: ignore[reportArgumentType]
 
 
@@ -82,5 +78,5 @@ def test_a_manual_payment_may_have_an_alias_only() -> None:
 def test_a_manual_payment_needs_an_account_and_a_reference() -> None:
     with pytest.raises(ValueError, match="alias or cbu must be set"):
         manual_payment(Settings(access_token="x"), 1, "invoice-1")
-    with pytest.raises(ValueError, match="reference must be given"):
+    with pytest.raises(Invalid, match="reference must be given"):
         manual_payment(Settings(access_token="x", alias="campo.tech"), 1, "")

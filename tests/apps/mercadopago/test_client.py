@@ -10,6 +10,7 @@ from apps.providers.mercadopago import (
     Checkout,
     Client,
     Conflict,
+    Invalid,
     Item,
     NotFound,
     PaymentSearch,
@@ -210,13 +211,13 @@ async def test_an_id_that_is_none_is_not_asked_for(
     client: Client, mp: MercadoPago, id_: str
 ) -> None:
     for call in (client.get_payment(id_), client.refund(id_, key="k"), client.get_refunds(id_)):
-        with pytest.raises(Permanent, match="payment_id must be an id"):
+        with pytest.raises(Invalid, match="payment_id must be an id"):
             await call
     assert mp.ledger.entries == []
 
 
 async def test_a_refund_without_a_key_is_refused(client: Client, paid: Payment) -> None:
-    with pytest.raises(ValueError, match="key must be given"):
+    with pytest.raises(Invalid, match="key must be given"):
         await client.refund(str(paid.id), key="")
 
 
@@ -250,10 +251,10 @@ async def test_the_clients_own_redirects_and_timeouts_do_not_count(
     ],
 )
 def test_what_could_not_work_is_refused_before_it_is_sent(wrong: object) -> None:
-    with pytest.raises(ValueError, match="must"):
+    with pytest.raises(Invalid, match="must"):
         wrong()  # pyright: ignore[reportCallIssue]
 
 
 async def test_a_page_has_at_most_a_hundred(client: Client) -> None:
-    with pytest.raises(ValueError, match="limit must be from 1 to 100"):
+    with pytest.raises(Invalid, match="limit must be from 1 to 100"):
         await client.search_payments(PaymentSearch(), limit=101)

@@ -8,6 +8,7 @@ import pytest
 from apps.providers.mercadopago import (
     Client,
     Conflict,
+    Invalid,
     ManualPayment,
     NotFound,
     Permanent,
@@ -54,7 +55,7 @@ async def test_every_error_is_sorted(shop: Faena) -> None:
     kinds = {
         "retryable": [Retryable("x")],
         "rate_limited": [RateLimited("x")],
-        "permanent": [one("x") for one in (Permanent, Unauthorized, NotFound, Conflict)],
+        "permanent": [one("x") for one in (Permanent, Invalid, Unauthorized, NotFound, Conflict)],
         "unknown": [UnknownOutcome("x", status=503)],
     }
     for kind, errors in kinds.items():

@@ -132,7 +132,7 @@ def test_a_malformed_signature_is_refused(header: str) -> None:
 
 @pytest.mark.parametrize("digest", ["é" * 64, "0" * 63, "\udcff", sign("x").upper()])
 def test_an_odd_digest_is_refused(digest: str) -> None:
-    with pytest.raises((WebhookRefused, UnicodeEncodeError)):
+    with pytest.raises(WebhookRefused, match="is wrong"):
         read(signature=f"ts={NOW},v1={digest}")
 
 

@@ -1,0 +1,107 @@
+"""Webhooks as Meta sends them, and as somebody would who is not Meta."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal
+from urllib.parse import urlsplit
+
+import httpx
+
+Forgery = Literal["signature", "secret", "unsigned", "body"]
+"""What is wrong with one: digits that sign nothing, another secret, no signature, a body that was
+changed after it was signed."""
+
+_LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
+_ANSWER_WITHIN_S: Final = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """One piece of news: a message of a customer, a status of ours, an error of the account."""
+
+    id: str
+    kind: Literal["messages", "statuses", "errors"]
+    value: Mapping[str, Any]
+    contact: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivery:
+    """One webhook that was sent; it can be sent again as it is."""
+
+    url: str
+    headers: Mapping[str, str]
+    body: bytes
+    ids: tuple[str, ...]
+    status: int | None = None
+    """What the receiver answered; None if it did not."""
+
+
+def envelope(
+    events: Sequence[Event], *, account_id: str, metadata: Mapping[str, str]
+) -> Mapping[str, Any]:
+    """What is sent: an entry for each piece of news."""
+    entries = [{"id": account_id, "changes": [_change(one, metadata)]} for one in events]
+    return {"object": "whatsapp_business_account", "entry": entries}
+
+
+def signed(
+    url: str, content: Mapping[str, Any], ids: Sequence[str], secret: str, forgery: Forgery | None
+) -> Delivery:
+    """Ready to be sent."""
+    body = json.dumps(content, separators=(",", ":")).encode()  # as Meta: \u for what is not ASCII
+    key = "another" if forgery == "secret" else secret
+    digest = hmac.new(key.encode(), body, hashlib.sha256).hexdigest()
+    headers = {"content-type": "application/json"}
+    if forgery != "unsigned":
+        digits = "0" * 64 if forgery == "signature" else digest
+        headers["x-hub-signature-256"] = f"sha256={digits}"
+    if forgery == "body":
+        body = body.replace(b'"id"', b'"id" ', 1)
+    return Delivery(url=url, headers=headers, body=body, ids=tuple(ids))
+
+
+async def send(delivery: Delivery) -> Delivery:
+    """Send it, to this machine only; with what the receiver answered."""
+    check_local(delivery.url)
+    try:
+        async with httpx.AsyncClient(timeout=_ANSWER_WITHIN_S, trust_env=False) as http:
+            response = await http.post(
+                delivery.url, content=delivery.body, headers=dict(delivery.headers)
+            )
+    except httpx.HTTPError:
+        return replace(delivery, status=None)
+    return replace(delivery, status=response.status_code)
+
+
+async def ask(url: str, query: Mapping[str, str]) -> tuple[int, str] | None:
+    """The answer to a challenge; None if there is none."""
+    check_local(url)
+    try:
+        async with httpx.AsyncClient(timeout=_ANSWER_WITHIN_S, trust_env=False) as http:
+            response = await http.get(url, params=dict(query))
+    except httpx.HTTPError:
+        return None
+    return response.status_code, response.text
+
+
+def check_local(url: str) -> None:
+    """Refuse to send to another machine."""
+    if urlsplit(url).hostname not in _LOOPBACK:
+        raise ValueError("url must be on loopback")
+
+
+def _change(event: Event, metadata: Mapping[str, str]) -> dict[str, Any]:
+    value: dict[str, Any] = {
+        "messaging_product": "whatsapp",
+        "metadata": metadata,
+        event.kind: [event.value],
+    }
+    if event.contact is not None:
+        value["contacts"] = [event.contact]
+    return {"field": "messages", "value": value}
