@@ -71,7 +71,11 @@ class Client:
         """One page of what is looked for."""
         query = {**search.as_query(), "limit": check_per_page(limit), "offset": offset}
         request = Request(method="GET", path="/v1/payments/search", query=query)
-        return await self._ask(request, PaymentPage.read)
+
+        def read(value: object) -> PaymentPage:
+            return _about(PaymentPage.read(value), lambda page: page.offset == offset)
+
+        return await self._ask(request, read)
 
     async def all_payments(
         self, search: PaymentSearch, *, limit: int = 50

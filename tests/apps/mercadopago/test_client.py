@@ -186,6 +186,19 @@ async def test_searches_are_paged(
     assert all_ == [str(one.id) for one in made]
 
 
+async def test_a_payment_that_comes_between_two_pages_repeats_none(
+    client: Client, mp: MercadoPago, checkout: Checkout, clock: Clock
+) -> None:
+    made = [mp.pay(checkout.id) for _ in range(2)]
+    found: list[str] = []
+    async for one in client.all_payments(PaymentSearch(), limit=1):
+        if not found:
+            clock.move(hours=-1)
+            made.append(mp.pay(checkout.id))  # it comes first, and moves the others on
+        found.append(one.id)
+    assert found == [str(one.id) for one in made[:2]]
+
+
 async def test_searches_filter(
     client: Client, mp: MercadoPago, checkout: Checkout, clock: Clock
 ) -> None:

@@ -13,6 +13,7 @@ from apps.providers.mercadopago import (
     Conflict,
     MercadoPagoError,
     NotFound,
+    PaymentSearch,
     Permanent,
     RateLimited,
     Retryable,
@@ -210,6 +211,17 @@ async def test_an_answer_that_cannot_be_read_is_retryable_for_reads_only(
             await client.get_payment("1")
         with pytest.raises(UnknownOutcome, match="cannot be read"):
             await client.refund("1", key="k")
+
+
+async def test_a_page_that_was_not_asked_for_does_not_lead_in_circles(
+    http: httpx.AsyncClient,
+) -> None:
+    payment = b'{"id": 1, "status": "a", "transaction_amount": 1, "currency_id": "A"}'
+    page = b'{"paging": {"total": 9, "limit": 1, "offset": 0}, "results": [' + payment + b"]}"
+    async with answering(Response(page), http) as client:
+        with pytest.raises(Retryable, match="about something else"):
+            async for _ in client.all_payments(PaymentSearch(), limit=1):
+                pass
 
 
 async def test_an_answer_without_end_is_not_read(http: httpx.AsyncClient) -> None:
