@@ -12,13 +12,13 @@ from typing import Final
 from faena import Limit
 from faena.engine.calls.resilience import (
     BAD,
-    GOOD_FOR_US,
     VOID,
     Admitted,
     Ask,
     Grant,
     Report,
     Turned,
+    call_within_us,
 )
 from faena.resilience.upstream_options import UpstreamOptions
 
@@ -58,10 +58,9 @@ class Model:
         """Upstream → until when; 0 for until it is ended."""
         self.turned: list[Turned] = []
         self.taken: Counter[str] = Counter()
-        self.later: dict[str, int] = {}
 
     def admit(self, reports: Sequence[Report], asks: Sequence[Ask], now: int) -> Admitted:
-        self.turned, self.taken, self.later = [], Counter(), {}
+        self.turned, self.taken = [], Counter()
         for report in reports:
             self._learn(report, now)
         grants = [self._judge(ask, now) for ask in asks]
@@ -193,8 +192,6 @@ class Model:
             is_probe |= self._use(self.scope(name, ask.tenant), name, granted, ask.stem, now)
             for lane in self._lanes(name, ask.tenant):
                 self.taken[lane] += granted + more
-                if more:
-                    self.later[lane] = GOOD_FOR_US
         name, reason, again = said
         return Grant(granted, is_probe, name, reason, max(0, again - now), more)
 
@@ -290,7 +287,8 @@ class Model:
 
     def _spend(self, lane: str, limit: Limit, number: int, now: int) -> None:
         """In a large window, what comes in a hundredth of its length is one entry."""
-        held, at = self._inside(lane, limit, now), now + self.later.get(lane, 0)
+        later = call_within_us(min(one.per_us for one in self._limits(lane)))
+        held, at = self._inside(lane, limit, now), now + later
         width, instant = limit.per_us / FINE, at
         if held:
             last, before = held[-1]

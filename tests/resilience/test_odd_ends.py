@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -355,10 +356,28 @@ async def test_where_there_are_limits_an_old_permit_is_not_used(shop: Faena) -> 
     for upstream, is_used in ((afip, False), (mp, True)):
         (answer,) = await gate.admit([Wanted(gate.group([upstream], ""), 1)])
         fresh, old = Holding(answer.permits), Holding(answer.permits)
+        answer.permits.sent_at = time.monotonic()
         assert permit_of(fresh, upstream) is not None
-        answer.permits.granted_at -= 2
+        answer.permits.sent_at -= 2
         assert (permit_of(old, upstream) is not None) == is_used
         assert old.called == {upstream.name}, "its handler is not the call"
+
+
+@pytest.mark.parametrize(
+    ("limits", "tenant_limits", "within_s"),
+    [
+        ([], [], math.inf),
+        (["60/min", "1000/h"], [], 1.0),
+        (["80/s"], ["50/min"], 0.05),
+        (["50/min"], ["20/2s"], 0.1),
+        (["9/10ms"], [], 0.05),
+    ],
+)
+def test_a_permit_is_good_for_a_twentieth_of_the_shortest_window(
+    shop: Faena, limits: list[str], tenant_limits: list[str], within_s: float
+) -> None:
+    made = shop.upstream("afip", limits=limits, tenant_limits=tenant_limits)
+    assert made.call_within_s == within_s
 
 
 async def test_a_pause_that_is_shorter_than_an_opening_outlives_it(shop: Faena) -> None:

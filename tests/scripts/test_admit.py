@@ -211,12 +211,21 @@ async def test_an_upstream_that_asks_to_wait_gets_no_call_before(upstreams: Upst
 async def test_limits_stack_and_are_exact(upstreams: UpstreamRig) -> None:
     await upstreams.declare(limits=["3/s", "5/min"])
     assert (await upstreams.ask(5)).number == 3
-    assert await upstreams.ask(5) == refused("limit", 1)
-    upstreams.clock.go(1)
+    assert await upstreams.ask(5) == refused("limit", 1.05), "a call may begin 50 ms later"
+    upstreams.clock.go(1.05)
     assert (await upstreams.ask(5)).number == 2
     assert await upstreams.ask(5) == refused("limit", 59)
     upstreams.clock.go(59)
     assert (await upstreams.ask(5)).number == 3
+
+
+@pytest.mark.parametrize(("limit", "opens"), [("1/100ms", 0.15), ("1/2s", 2.1), ("1/min", 61)])
+async def test_a_window_lasts_longer_by_the_time_in_which_its_calls_may_begin(
+    upstreams: UpstreamRig, limit: str, opens: float
+) -> None:
+    await upstreams.declare(limits=[limit])
+    assert (await upstreams.ask(1)).number == 1
+    assert await upstreams.ask(1) == refused("limit", opens)
 
 
 async def test_what_is_asked_for_in_one_call_shares_the_limit(upstreams: UpstreamRig) -> None:
@@ -228,10 +237,10 @@ async def test_what_is_asked_for_in_one_call_shares_the_limit(upstreams: Upstrea
 async def test_a_tenant_has_its_own_limit(upstreams: UpstreamRig) -> None:
     await upstreams.declare(limits=["5/s"], tenant_limits=["2/s"])
     assert (await upstreams.ask(5, tenant="a")).number == 2
-    assert await upstreams.ask(5, tenant="a") == refused("tenant_limit", 1)
+    assert await upstreams.ask(5, tenant="a") == refused("tenant_limit", 1.05)
     assert (await upstreams.ask(5, tenant="b")).number == 2
     assert (await upstreams.ask(5, tenant="c")).number == 1
-    assert await upstreams.ask(5) == refused("limit", 1)
+    assert await upstreams.ask(5) == refused("limit", 1.05)
 
 
 async def test_a_job_needs_all_of_its_upstreams(upstreams: UpstreamRig) -> None:
@@ -289,7 +298,7 @@ async def test_what_is_used_later_leaves_the_window_later(upstreams: UpstreamRig
     await upstreams.admit([Ask(["afip"], "", 90, "p", 10)])
     upstreams.clock.go(60)
     assert (await upstreams.ask(1000)).number == 901
-    upstreams.clock.go(0.05)
+    upstreams.clock.go(1)
     assert (await upstreams.ask(1000)).number == 99
 
 

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import math
-import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol
 
-from faena.engine.calls.resilience import BAD, VOID, Report, Settled
+from faena.engine.calls.resilience import BAD, GOOD_FOR_US, VOID, Report, Settled
 from faena.resilience.closing import Closing, Closings
 from faena.resilience.sorting import Sorted
 
@@ -26,7 +25,8 @@ class Service(Protocol):
     slow_s: float | None
     """From how many seconds on a call is slow; None for never."""
     is_priced: bool
-    has_limits: bool
+    call_within_s: float
+    """How long after its grant a permit is good for a call."""
     timeout_us: int
 
     def sorts(self, error: BaseException) -> Sorted | None:
@@ -266,7 +266,6 @@ class Permits:
         "closings",
         "good",
         "good_until",
-        "granted_at",
         "group",
         "is_noted",
         "is_plain",
@@ -274,6 +273,7 @@ class Permits:
         "is_soft",
         "lapses_at",
         "left",
+        "sent_at",
         "stem",
     )
 
@@ -294,7 +294,8 @@ class Permits:
         self.left = left
         """How many may still be used, which were granted in advance."""
         self.good_until = good_until
-        self.granted_at = time.monotonic()
+        self.sent_at = good_until - GOOD_FOR_US / 1e6
+        """When they were asked for: not later than they were granted."""
         self.lapses_at = lapses_at if estimates else math.inf
         """When the server takes its holder for dead, so that what was reserved comes back: a call
         that begins later has no money. Of the monotonic clock, and rather too soon."""

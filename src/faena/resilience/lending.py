@@ -28,7 +28,7 @@ class Loan(NamedTuple):
     """The name of the permit, if it is a probe."""
     is_soft: bool
     """Whether calls should be frugal."""
-    granted_at: float
+    sent_at: float
     """Of the monotonic clock, which the processes of a machine share."""
     lapses_at: float
     """The same, when what it has reserved comes back."""
@@ -63,7 +63,7 @@ def lend(holder: Holder) -> Loan | None:
     if permits is None:
         return None
     said = holder.task_name, holder.tenant, holder.probe
-    return Loan(*said, permits.is_soft, permits.granted_at, permits.lapses_at)
+    return Loan(*said, permits.is_soft, permits.sent_at, permits.lapses_at)
 
 
 def take_back(holder: Holder, returned: Returned) -> None:
@@ -131,7 +131,7 @@ class _Lent(Permits):
         self._tallies = [_Tally(here, one, loan.tenant) for one in services]
         group = CallGroup(here, services, loan.tenant, loan.task, self._tallies)
         super().__init__(group, 0, 0.0, is_probe=bool(loan.probe), is_soft=loan.is_soft)
-        self.granted_at, self.lapses_at = loan.granted_at, loan.lapses_at
+        self.sent_at, self.lapses_at = loan.sent_at, loan.lapses_at
         self.ended: list[CallEnd] = []
 
     def charge(self, at: int, micro: int | None) -> None:

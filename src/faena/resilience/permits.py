@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping
 from contextvars import ContextVar
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 from faena.engine.calls.resilience import BAD, GOOD, VOID
 from faena.errors import ConfigError
@@ -50,10 +50,6 @@ class Holder(Protocol):
         """The task of its job."""
         ...
 
-
-_USE_WITHIN_S: Final = 1.0
-"""How long a job's permit is good for a call in it, where there are limits: they count calls of
-now, not those that were to be made a while ago."""
 
 CURRENT: ContextVar[Holder | None] = ContextVar("faena_permits", default=None)
 """The attempt whose handler runs here."""
@@ -172,7 +168,7 @@ def permit_of(holder: Holder, service: Service) -> Permit | None:
     if holder.probe:
         return Permit(permits, service, holder.probe)
     permits.group.refuse_closed()
-    is_late = service.has_limits and now > permits.granted_at + _USE_WITHIN_S
+    is_late = now > permits.sent_at + service.call_within_s
     return None if is_late else Permit(permits, service)
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import math
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextvars import ContextVar
@@ -21,6 +22,7 @@ from functools import wraps
 from typing import Any, Final, ParamSpec, TypeVar, cast
 
 from faena.engine import Engine
+from faena.engine.calls.resilience import call_within_us
 from faena.engine.calls.upstreams import UpstreamView
 from faena.errors import ConfigError, shown
 from faena.options.fields import check_is
@@ -78,7 +80,9 @@ class Upstream:
         """From how many seconds on a call is slow; None for never."""
         self.timeout_us = options.timeout_us
         self.is_priced = options.price_list is not None
-        self.has_limits = bool(options.limits or options.tenant_limits)
+        windows = [one.per_us for one in (*options.limits, *options.tenant_limits)]
+        self.call_within_s = call_within_us(min(windows)) / 1e6 if windows else math.inf
+        """How long after its grant a permit is good for a call."""
         is_tenants = options.breaker.per == "tenant" or bool(options.tenant_limits)
         self.has_scopes = is_tenants or self.is_priced
         """Whether it matters for whose jobs it is called."""

@@ -36,6 +36,14 @@ BAD, GOOD, VOID = 0, 1, 2
 
 GOOD_FOR_US: Final = 50_000
 """How long permits are good that were granted in advance."""
+CALL_WITHIN_US: Final = 1_000_000
+"""How long a job's permit is good for its call at most, where there are limits."""
+
+
+def call_within_us(shortest_us: int) -> int:
+    """How long that is, if the shortest window of a limit has this length: a twentieth of it. The
+    windows count permits for so much longer, because a call may begin at any moment until then."""
+    return max(GOOD_FOR_US, min(CALL_WITHIN_US, shortest_us // 20))
 
 
 class Ask(NamedTuple):

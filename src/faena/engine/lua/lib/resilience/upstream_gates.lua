@@ -5,11 +5,22 @@
 --@exports add_report, add_ask, read_gates, admit_jobs, save_gates
 --@state call_gates = {}     -- "upstream tenant" -> panic, scope of the breaker, limits
 --@state scopes = {}         -- breakers that are read
---@state call_windows = {}   -- lane -> its windows, their room, how many calls this call permits, and how much later they may be made
+--@state call_windows = {}   -- lane -> its windows, their room, how many calls this call permits, and how much later they may begin
 --@state loaded = {}         -- keys to be read
 --@state holders = {}        -- the windows and breakers that they hold
 local PLENTY = 100           -- calls that are still allowed, for each that is permitted in advance
 local GOOD_FOR_US = 50000    -- how long that permit is good
+local WITHIN_US = 1000000    -- how long a job's permit is good for its call at most, and a twentieth of the shortest window at most
+
+--- How much later than its grant a call may begin. A permit counts from its grant on, and as a call at the end of that time:
+-- so no window of calls holds more than its limit.
+local function later_than_granted(windows)
+  local shortest = math.huge
+  for _, window in ipairs(windows) do
+    shortest = math.min(shortest, window.per_us)
+  end
+  return math.max(GOOD_FOR_US, math.min(WITHIN_US, math.floor(shortest / 20)))
+end
 
 local function load(name, holder)
   local last = #context.loaded + 1
@@ -26,7 +37,8 @@ end
 local function add_windows(gate, text, lane, reason)
   local limited = context.call_windows[lane]
   if not limited then
-    limited = { list = windows_of(text, lane), room = 0, opens_at = 0, taken = 0, later_us = 0 }
+    local list = windows_of(text, lane)
+    limited = { list = list, room = 0, opens_at = 0, taken = 0, later_us = later_than_granted(list) }
     context.call_windows[lane] = limited
     for _, window in ipairs(limited.list) do
       load(window.name, window)
@@ -148,7 +160,6 @@ local function admit_jobs(ask, gates, now)
     is_probe = use_breaker(breaker_of(gate.scope), granted, stem, now) and 1 or is_probe
     for _, limit in ipairs(gate.limits) do
       limit.windows.taken = limit.windows.taken + granted + more
-      limit.windows.later_us = more > 0 and GOOD_FOR_US or limit.windows.later_us
     end
   end
   reserve_money(money, stem, granted + more, now + lasting_us)
