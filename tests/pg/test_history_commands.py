@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -107,6 +108,15 @@ def test_what_is_stored_is_found_without_the_broker(
 def test_erase(told: Told, ids: list[str]) -> None:
     assert told("pg", "history", "erase", "acme", "--yes") == {"erased": len(ids)}
     assert told("pg", "history", "search")["items"] == []
+
+
+def test_erase_asks_first(
+    told: Told, ids: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    assert main(["pg", "history", "erase", "acme"]) == 1
+    assert "no terminal for the confirmation; use --yes" in capsys.readouterr().err
+    assert len(told("pg", "history", "search")["items"]) == len(ids)
 
 
 @pytest.mark.parametrize(

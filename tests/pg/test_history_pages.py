@@ -10,7 +10,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from faena import Faena, Retain
+from faena import Discard, Faena, Retain
 from faena.engine.calls.deadletter import Position
 from faena.engine.calls.history import HistoryCalls
 from faena.errors import ConfigError
@@ -293,3 +293,82 @@ async def test_a_handle_finds_its_tenants_past_job(kept: Postgres, app: Faena) -
         view = await handle.view()
         assert view is not None
         assert (view.tenant, view.source) == (who, "history")
+
+
+async def test_what_was_decided_about_a_dead_job_does_not_hide_its_death(
+    app: Faena, kept: Postgres, working: Working
+) -> None:
+    queue = app.queue("mail", retain=FEW)
+
+    @queue.task
+    async def fail(number: int) -> None:
+        raise Discard("never")
+
+    async with working(app):
+        ids = [(await fail.enqueue(number)).id for number in range(2)]
+        await eventually(lambda: _are_dead(queue, 2))
+    await app.dead_letters.discard("mail", ids[0])
+    await app.dead_letters.resolve("mail", ids[1])
+    await kept.history.read_now()
+    for job in ids:
+        await fail.handle(job).remove()
+    assert sorted(await pages(queue, "dead")) == sorted((job, "history") for job in ids)
+    for job in ids:
+        view = await fail.handle(job).view()
+        assert view is not None
+        assert (view.state, view.ended, view.source) == (State.DEAD, "dead", "history")
+        assert len(await kept.history.job("mail", job)) == 2
+
+
+async def _are_dead(queue: Queue, number: int) -> bool:
+    return (await queue.counts())["dead"] == number
+
+
+async def test_a_job_of_another_queue_with_the_same_id_hides_none(
+    app: Faena, kept: Postgres
+) -> None:
+    @app.queue("bills", retain=Retain(cancelled_count=0)).task
+    async def bill(number: int) -> None: ...
+
+    send = declare(app, retain=Retain(cancelled_count=0))
+    for task in (send, bill):  # the later one in the other queue
+        await (await task.enqueue(1, id="order-7")).handle.cancel()
+    await kept.history.read_now()
+    for queue in ("mail", "bills"):
+        assert await pages(app.queues[queue]) == [("order-7", "history")]
+        assert await app.queues[queue].handle("order-7").view() is not None
+
+
+async def test_a_partition_that_was_detached_by_hand_stays_while_rows_of_it_are_to_be_kept(
+    app: Faena, database: str
+) -> None:
+    options = History(keep="45d", every="month")
+    async with Postgres(app, database, relay=False, history=options) as pg:
+        keeper = Keeper(pg, options)
+        oldest_kept = datetime.now(UTC) - timedelta(days=45)
+        await keeper.ensure(since=oldest_kept.date())
+        straddling = (await keeper.table.view()).partitions[0]
+        assert straddling.start is not None
+        assert straddling.start <= oldest_kept
+        await keeper.table.detach(straddling.name)
+        assert await keeper.drop_old() == []
+        with psycopg.connect(database) as connection:
+            assert connection.execute(f"TABLE faena.{straddling.name}".encode()).fetchall() == []
+
+
+async def test_the_totals_are_those_of_one_namespace(
+    app: Faena, kept: Postgres, database: str
+) -> None:
+    async with kept.transaction() as connection:
+        await connection.execute(
+            "INSERT INTO faena.history_shards (namespace, shard, entry, stored)"
+            " VALUES ('another', 'mail', '1-1', 70)"
+        )
+        await connection.execute(
+            "INSERT INTO faena.history_gaps (namespace, shard, entry, reason, jobs, since, until)"
+            " VALUES ('another', 'mail', '1-1', 'room', 5, now(), now())"
+        )
+    await cancel(declare(app), 2)
+    await kept.history.read_now()
+    view = await kept.history.view()
+    assert (view.stored, view.lost) == (2, 0)

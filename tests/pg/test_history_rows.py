@@ -117,3 +117,14 @@ async def test_what_ended_at_the_instant_of_an_erasure_is_not_stored(kept: Postg
         await insert(connection, [row_of(one) for one in ends])
         found = await connection.execute("SELECT id FROM faena.history")
         assert await found.fetchall() == [("1",)]
+
+
+async def test_an_erasure_by_a_clock_that_was_set_back_lets_nothing_in_again(
+    kept: Postgres,
+) -> None:
+    for until in (NOW, NOW - 60_000_000):
+        await erase(kept, "gone", instant(until))
+    async with kept.transaction() as connection:
+        await insert(connection, [row_of(finishing(tenant="gone", finished_at=NOW - 1))])
+        found = await connection.execute("SELECT id FROM faena.history")
+        assert await found.fetchall() == []

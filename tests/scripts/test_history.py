@@ -249,6 +249,18 @@ async def test_a_gap_stands_before_what_found_room_again(rig: Rig, past: History
     assert [one.id for one in second.finishings] == ["b"]
 
 
+async def test_each_gap_begins_with_its_own_first_job(rig: Rig, past: HistoryCalls) -> None:
+    for job in ("a", "c"):
+        await rig.edit(**{"history:room": 1})
+        await rig.run(job, Completed())
+        rig.clock.go(1)
+        await rig.edit(**{"history:room": ROOM})
+        await rig.run(f"after-{job}", Completed())
+        rig.clock.go(1)
+    gaps = [one.gap for one in await past.read("q") if one.gap]
+    assert gaps == [Gap(1, T0, T0 + SECOND), Gap(1, T0 + 2 * SECOND, T0 + 3 * SECOND)]
+
+
 async def test_a_large_batch_is_cut_into_entries(rig: Rig, past: HistoryCalls) -> None:
     ids = [f"job{i:03d}" for i in range(100)]
     await rig.add(*ids, body=b'{"task":"%b"}' % (b"t" * 4000))
