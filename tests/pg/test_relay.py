@@ -147,9 +147,9 @@ async def test_a_long_backlog_of_one_queue_does_not_delay_the_others(
     sent: list[str] = []
     send = hand.relay._dispatch.send
 
-    async def watched(rows: Any) -> Any:
-        sent.extend(row.queue for row in rows)
-        return await send(rows)
+    async def watched(taken: Any) -> Any:
+        sent.extend(row.queue for row in taken.rows)
+        return await send(taken)
 
     hand.relay._dispatch.send = watched  # type: ignore[method-assign]
     assert await hand.send() == 2501

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from typing import Any, Final, NamedTuple
@@ -15,7 +16,6 @@ from faena.app import Faena
 from faena.engine.envelope import NewJob
 from faena.errors import ConfigError
 from faena.options import EnqueueOptions, telling
-from faena.pg.settlement import Settlements
 from faena.producing.batcher import BATCH_BYTES
 from faena.producing.receipt import Receipt
 from faena.producing.sealing import Frame
@@ -48,22 +48,41 @@ class Row(NamedTuple):
     is_more: bool
 
 
-class Results(NamedTuple):
+@dataclass(slots=True)
+class Results:
     """What became of rows; those that are in none of the lists wait."""
 
-    kept: list[int]
+    kept: list[int] = field(default_factory=list[int])
     """The broker has their jobs; they stay until those are settled."""
-    gone: list[int]
+    gone: list[int] = field(default_factory=list[int])
     """The broker has their jobs, or has settled them; nobody needs the rows any more."""
-    refused: list[tuple[Row, str]]
+    refused: list[tuple[Row, str]] = field(default_factory=list[tuple["Row", str]])
     """The broker never takes them."""
+    is_cut: bool = False
+    """Whether there was no time for the rest."""
+
+    @property
+    def is_any(self) -> bool:
+        """Whether something is known of some of them."""
+        return bool(self.kept or self.gone or self.refused)
+
+
+class Taken(NamedTuple):
+    """Rows of one transaction, and how long they may be sent."""
+
+    rows: Sequence[Row]
+    settled_until_us: int
+    """What was settled before this instant of the broker's clock had no row when they were read.
+    Not what is known by now: a row that another relay has sent meanwhile may have come and gone."""
+    until: float
+    """The monotonic clock's; later, the server may have ended the transaction."""
 
 
 class Dispatch:
     """Knows which queues take no jobs now."""
 
-    def __init__(self, app: Faena, settlements: Settlements, recipient: str) -> None:
-        self._app, self._settlements = app, settlements
+    def __init__(self, app: Faena, recipient: str) -> None:
+        self._app = app
         self._tells = f"o:{recipient}:job:"
         self._held: dict[str, float] = {}
         """Until an instant of the monotonic clock."""
@@ -78,26 +97,31 @@ class Dispatch:
         waits = [until - now for until in self._held.values() if until > now]
         return max(0.0, min([most_s, *waits]))
 
-    async def send(self, rows: Sequence[Row]) -> Results:
+    async def send(self, taken: Taken) -> Results:
         """Send rows, those of a queue in their order; no more of them once one must wait."""
-        results = Results([], [], [])
-        for queue, some in groupby(rows, key=lambda row: row.queue):
+        results = Results()
+        for queue, some in groupby(taken.rows, key=lambda row: row.queue):
             for task, run in _runs(some):
                 known = self._app.queues[queue].tasks.get(task)
                 if known is None:  # a newer program declares it; later jobs must not overtake it
                     self._hold(queue, _UNKNOWN_S)
                     break
-                if not await self._send_run(known, run, results):
+                if not await self._send_run(known, run, taken, results):
                     break
         for row, why in results.refused:
             _log.error("job %s of %s/%s is refused: %s", row.id, row.queue, row.task, why)
         return results
 
-    async def _send_run(self, task: Task[Any, Any], rows: list[Row], results: Results) -> bool:
+    async def _send_run(
+        self, task: Task[Any, Any], rows: list[Row], taken: Taken, results: Results
+    ) -> bool:
         """Jobs of one task; whether later ones may follow."""
-        frames = _Frames(task, self._tells, self._settlements.complete_until_us + _VALID_US)
+        frames = _Frames(task, self._tells, taken.settled_until_us + _VALID_US)
         most = task.at_once(has_tenants=any(row.tenant for row in rows))
         for some in _calls(rows, most):
+            if results.is_any and time.monotonic() > taken.until:
+                results.is_cut = True
+                return False
             jobs: list[NewJob] = []
             ready: list[Row] = []
             for row in some:

@@ -27,7 +27,7 @@ from psycopg.rows import TupleRow
 
 from faena.errors import FaenaError
 from faena.options import Order
-from faena.pg.dispatch import Dispatch, Results, Row
+from faena.pg.dispatch import Dispatch, Results, Row, Taken
 from faena.pg.failure import translated
 from faena.pg.postgres import Connection, Postgres
 from faena.pg.settlement import SWEEP_S, Settlements
@@ -66,7 +66,7 @@ class OutboxRelay:
         self, pg: Postgres, settlements: Settlements, recipient: str, terms: RelayTerms = _TERMS
     ) -> None:
         self._pg, self._settlements, self._recipient = pg, settlements, recipient
-        self._dispatch = Dispatch(pg.app, settlements, recipient)
+        self._dispatch = Dispatch(pg.app, recipient)
         self._terms = terms
         self._turn = 0
 
@@ -136,14 +136,15 @@ class OutboxRelay:
         while True:
             if not before:
                 await self._sweep()
+            known_us, until = self._settlements.complete_until_us, self._until()
             rows = await _fetch(connection, before + self._take(connection))
             if not rows:
                 await connection.execute("COMMIT")
                 return None if rows is None else total
-            results = await self._dispatch.send(rows)
+            results = await self._dispatch.send(Taken(rows, known_us, until))
             total += len(results.kept) + len(results.gone)
             before = _marks(connection, results) + b"COMMIT;"
-            is_over = not rows[0].is_more
+            is_over = not (rows[0].is_more or results.is_cut)
             if is_over or self._is_late():
                 await connection.execute(before)
                 before = b""
@@ -170,6 +171,10 @@ class OutboxRelay:
         """Never inside of the transaction: settlements wait for its locks."""
         if self._settlements.swept_at == 0 or self._is_late():
             await self._settlements.sweep()
+
+    def _until(self) -> float:
+        """Rows that are taken now are sent until then: half of what the server waits for us."""
+        return time.monotonic() + self._terms.frozen_s / 2
 
     def _is_late(self) -> bool:
         return time.monotonic() > self._settlements.swept_at + _LATE_S
