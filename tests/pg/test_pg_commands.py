@@ -192,6 +192,11 @@ def test_roll_ups_are_run_backfilled_and_listed(url: str, cli: Cli) -> None:
     ((listed,), code) = (cli("rollup")[1]["items"], 0)
     assert (listed["rows"], listed["first"], listed["problems"]) == (1, "2025-03-09", [])
     assert "jobs_per_day" in cli("rollup", as_json=False)[1]
+    sealed = {"name": "jobs_per_day", "sealed_before": "2025-03-09"}
+    for day in ("2025-03-09", "2025-03-01"):  # it is only moved forwards
+        assert cli("rollup", "seal", "jobs_per_day", "--before", day)[:2] == (0, sealed)
+    code, _, err = cli("rollup", "run", "jobs_per_day", "--day", "2025-03-08", as_json=False)
+    assert (code, "is sealed before 2025-03-09" in err) == (1, True)
     code, _, err = cli("rollup", "run", "--day", "2025-03-09", as_json=False)
     assert (code, "ROLL-UP must be given with --day" in err) == (2, True)
     code, _, err = cli("rollup", "backfill", "jobs_per_dya", *days, as_json=False)

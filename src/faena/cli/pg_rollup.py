@@ -113,6 +113,29 @@ def backfill(output: Output, words: tuple[str, ...], first: datetime, last: date
     )
 
 
+@rollup.command(epilog=example("faena pg rollup seal jobs_per_day --before 2025-03-10"))
+@words("[MODULE:APP] ROLL-UP")
+@click.option(
+    "--before", type=_DAY, required=True, help="Periods that begin before this day are sealed."
+)
+@common
+@click.pass_obj
+def seal(output: Output, words: tuple[str, ...], before: datetime) -> None:
+    """Never compute old periods again; a seal is only moved forwards."""
+    target, (name,) = split(words, "ROLL-UP")
+    pg = find_pg(target)
+    found = pg.declared_rollup(name)
+
+    async def work() -> RollupView:
+        await found.seal(before.date())
+        return await found.view()
+
+    sealed = run(pg, work).sealed_before
+    output.say(
+        {"name": found.name, "sealed_before": str(sealed)}, f"{found.name}: sealed before {sealed}"
+    )
+
+
 def _tell(progress: RollupProgress) -> None:
     click.echo(f"{progress.period}: {progress.done} of {progress.total}", err=True)
 

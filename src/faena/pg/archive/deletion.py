@@ -17,6 +17,7 @@ from faena.pg.archive.content import Summary
 from faena.pg.archive.export import summary_of, tenant_text
 from faena.pg.archive.policy import EXPIRED, Expired
 from faena.pg.archive.protection import check_protection
+from faena.pg.archive.removal import note_removal
 from faena.pg.archive.source import DIGEST, Source, check_columns, exact
 from faena.pg.archive.span import Place, Unit, condition, ordered
 from faena.pg.archive.term import Term
@@ -76,6 +77,7 @@ async def delete_slice(
 ) -> int:
     """Delete the rows after a place up to a key; `Changed` if they are not as expected."""
     where = condition(source, unit, *reach)
+    await note_removal(connection, source, unit, where)
     await aggregate(connection, source, unit, where)
     if expected is None:
         return await _delete_counted(connection, source, unit, where)

@@ -20,6 +20,7 @@ from faena.pg.archive.deletion import Changed
 from faena.pg.archive.fence import Fence, Pending, Superseded, read_pending
 from faena.pg.archive.policy import Policy
 from faena.pg.archive.protection import check_protection, protect
+from faena.pg.archive.removal import note_removal
 from faena.pg.archive.source import Source, exact, read_source
 from faena.pg.archive.span import Unit, between
 from faena.pg.archive.term import Term
@@ -220,10 +221,13 @@ class Run:
     # -- the end of a partition -------------------------------------------------------------------
 
     async def _detach(self, source: Source, fence: Fence, one: Expiring) -> None:
-        """Recorded before: a partition that is detached is no longer found in its table."""
+        """Recorded before: a partition that is detached is no longer found in its table, nor are
+        its rows."""
         is_dropped = source.policy.then != "detach"
         async with self._pg.transaction("archive") as connection:
+            await exact(connection)
             await fence.prove(connection, "detaching")
+            await note_removal(connection, source, one.unit, sql.SQL("true"))
             if is_dropped:
                 await fence.note(connection, one.unit.start, one.unit.end, one.oid)
         declared = declaration(source.name, by=source.policy.by, every="day")

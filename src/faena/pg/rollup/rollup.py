@@ -20,7 +20,7 @@ from faena.pg.partition.catalog import in_utc
 from faena.pg.partition.interval import Period, check_day, periods
 from faena.pg.partition.view import server_time
 from faena.pg.rollup.declaration import Declaration
-from faena.pg.rollup.target import Target, prepare, selected
+from faena.pg.rollup.target import Target, prepare, removed_day, sealed_before, selected
 from faena.pg.rollup.view import RollupProgress, RollupView, view
 
 if TYPE_CHECKING:
@@ -40,6 +40,11 @@ _ADVANCE: Final = """
     WHERE name = %(name)s AND backfill_first = %(first)s AND backfill_last = %(last)s
         AND backfill_next IS NOT NULL
 """
+_READS: Final = """
+    UPDATE faena.rollups SET source = %(source)s, by_column = %(by)s WHERE name = %(name)s
+        AND (source, by_column) IS DISTINCT FROM (%(source)s::text, %(by)s::text)
+"""
+"""For whoever removes rows."""
 
 
 class Rollup:
@@ -59,7 +64,6 @@ class Rollup:
             target = await self._prepare(connection)
             wanted = check_day("day", day) if day is not None else await self._today(connection)
             period = self.declared.period(wanted)
-            await self._refuse_sealed(connection, target, period)
             await self._compute(connection, target, period)
         return period
 
@@ -68,6 +72,7 @@ class Rollup:
         async with self._pg.transaction("rollup") as connection:
             target = await self._prepare(connection)
             recent = [self.declared.period(await self._today(connection))]
+            await self._refuse_removed(connection, target, recent[0])
             sealed = await self._sealed(connection, target)
         for _ in range(self.declared.again):
             recent.append(self.declared.period(recent[-1].start - timedelta(days=1)))
@@ -129,9 +134,17 @@ class Rollup:
         await connection.execute(_LOCK, [self.declared.name.table])
         target = await prepare(connection, self.declared)
         await connection.execute(_ALL_ROWS)
+        reads = {"source": str(target.source), "by": self.declared.by, "name": str(target.table)}
+        await connection.execute(_READS, reads)
         return target
 
     async def _compute(self, connection: Connection, target: Target, period: Period) -> None:
+        """Rows may leave between the look at the seal and their sum: so it is looked at again."""
+        await self._refuse_sealed(connection, target, period)
+        await self._replace(connection, target, period)
+        await self._refuse_sealed(connection, target, period)
+
+    async def _replace(self, connection: Connection, target: Target, period: Period) -> None:
         day, of = sql.Literal(period.start), sql.Identifier(self.declared.every)
         await connection.execute(
             sql.SQL("DELETE FROM {} WHERE {} = {}").format(target.table.identifier, of, day)
@@ -162,18 +175,26 @@ class Rollup:
         return self.declared.today((await server_time(connection)).replace(tzinfo=UTC))
 
     async def _sealed(self, connection: Connection, target: Target) -> date | None:
-        found = await connection.execute(
-            "SELECT sealed_before FROM faena.rollups WHERE name = %s", [str(target.table)]
-        )
-        row = await found.fetchone()
-        return row[0] if row else None
+        """Periods that begin earlier are not computed: they are sealed, or rows of them left."""
+        return await sealed_before(connection, self.declared, target.source, target.table)
 
     async def _refuse_sealed(self, connection: Connection, target: Target, period: Period) -> None:
+        await self._refuse_removed(connection, target, period)
         sealed = await self._sealed(connection, target)
         if sealed is not None and period.start < sealed:
             raise StoreRejected(
                 f"the {self.declared.every} of {period.start} must not be computed again: {self} "
                 f"is sealed before {sealed}, because rows of {target.source} may be gone",
+                op="rollup",
+            )
+
+    async def _refuse_removed(self, connection: Connection, target: Target, period: Period) -> None:
+        gone = await removed_day(connection, self.declared, target.source)
+        if gone is not None and period.start < gone:
+            raise StoreRejected(
+                f"the {self.declared.every} of {period.start} must not be computed again: the "
+                f"retention of {target.source} has removed rows of it; compute periods from {gone} "
+                f"on, or keep rows for longer than {self} needs them",
                 op="rollup",
             )
 
@@ -200,7 +221,6 @@ class Rollup:
     async def _step(self, name: str, period: Period, whole: list[Period]) -> None:
         async with self._pg.transaction("rollup") as connection:
             target = await self._prepare(connection)
-            await self._refuse_sealed(connection, target, period)
             await self._compute(connection, target, period)
             await connection.execute(_ADVANCE, {**_marks(name, whole), "next": period.end})
 

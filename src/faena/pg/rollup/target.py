@@ -6,12 +6,14 @@ and measures that are no aggregates, are refused before the first period.
 
 from __future__ import annotations
 
+from datetime import date, time, timedelta
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import psycopg
 from psycopg import sql
 
 from faena.errors import ArgumentError, StoreRejected
+from faena.pg.archive.removal import removed_before
 from faena.pg.conversion.structure import verbatim
 from faena.pg.partition.catalog import Table, check_type, exists, find_table
 from faena.pg.partition.name import Name, fit
@@ -166,6 +168,28 @@ async def _check_table(
         f"choose another name",
         op="rollup",
     )
+
+
+async def removed_day(connection: Connection, declared: Declaration, source: Table) -> date | None:
+    """Periods that begin before this day lack rows that retention has removed."""
+    gone = await removed_before(connection, source, declared.by)
+    if gone is None:
+        return None
+    local = gone.astimezone(declared.zone)
+    is_midnight = local.replace(tzinfo=None).time() == time()
+    return local.date() if is_midnight else local.date() + timedelta(days=1)
+
+
+async def sealed_before(
+    connection: Connection, declared: Declaration, source: Table, table: Table
+) -> date | None:
+    """Periods that begin before this day are not computed again."""
+    found = await connection.execute(
+        "SELECT sealed_before FROM faena.rollups WHERE name = %s", [str(table)]
+    )
+    row = await found.fetchone()
+    both = (row[0] if row else None, await removed_day(connection, declared, source))
+    return max((one for one in both if one is not None), default=None)
 
 
 def selected(

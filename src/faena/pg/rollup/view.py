@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -12,7 +13,7 @@ from faena.pg.failure import translated
 from faena.pg.partition.catalog import find_table, in_utc
 from faena.pg.partition.interval import Every, periods
 from faena.pg.rollup.declaration import Declaration
-from faena.pg.rollup.target import prepare
+from faena.pg.rollup.target import prepare, sealed_before
 from faena.values.view import View
 
 if TYPE_CHECKING:
@@ -50,7 +51,8 @@ class RollupView(View, frozen=True, kw_only=True):
     last: date | None
     """The first day of the newest one."""
     sealed_before: date | None
-    """Periods that begin earlier are not computed again."""
+    """Periods that begin earlier are not computed again: they are sealed, or retention has removed
+    rows of them."""
     backfill: RollupProgress | None
     """A back-fill that has not ended."""
     ran_at: datetime | None
@@ -100,6 +102,9 @@ async def _contents(connection: Connection, declared: Declaration) -> tuple[Any,
     record = await (await connection.execute(_RECORD, [str(table)])).fetchone()
     if record is None:
         return None, None, None, (None,) * 5
+    with suppress(ArgumentError):  # its rows are in a table that is gone: told as a problem
+        source = await find_table(connection, declared.of)
+        record = await sealed_before(connection, declared, source, table), *record[1:]
     found = await connection.execute(
         sql.SQL("SELECT count(*), min({0}), max({0}) FROM {1}").format(
             sql.Identifier(declared.every), table.identifier
