@@ -1,0 +1,23 @@
+"""The store as an upstream. What it costs is on a bill of its own, by the month."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from apps.providers.storage.errors import Permanent, Retryable
+from faena import Breaker, Faena, Upstream
+
+SORTING: Final = {Retryable: "retryable", Permanent: "permanent"}
+
+
+def storage_upstream(app: Faena, **overrides: Any) -> Upstream:
+    """Declare it; `overrides` are options of `app.upstream`.
+
+    Services take thousands of calls in a second for each prefix, so there is no limit here.
+    """
+    options: dict[str, Any] = {
+        "timeout": "35s",  # a little more than the client's own
+        "breaker": Breaker(open="30s"),
+        "sorting": SORTING,
+    }
+    return app.upstream("storage", **{**options, **overrides})
