@@ -29,6 +29,7 @@ SyncConnection: TypeAlias = psycopg.Connection[TupleRow]
 
 APPLICATION: Final = "faena"
 _CONNECT_S: Final = 10
+_CANCEL_S: Final = 1.0
 _WATCH: Final = {
     "keepalives_idle": 15,
     "keepalives_interval": 5,
@@ -38,7 +39,19 @@ _WATCH: Final = {
 """A network that swallows everything is noticed in half a minute, not in hours."""
 
 
-class ReadConnection(AsyncConnection[TupleRow]):
+class PromptConnection(AsyncConnection[TupleRow]):
+    """A connection whose calls end soon when they are cancelled, also if the server is frozen."""
+
+    async def _try_cancel(self, *, timeout: float = _CANCEL_S) -> None:
+        """Ask the server to end a statement. One that does not listen at once is given up: psycopg
+        would wait for ten seconds, and a worker that stops has no more than twenty."""
+        try:
+            await self.cancel_safe(timeout=min(timeout, _CANCEL_S))
+        except psycopg.Error:
+            sever(self)
+
+
+class ReadConnection(PromptConnection):
     """A connection that tells where it leads, and that is of no use after its block."""
 
     is_replica = False

@@ -41,6 +41,7 @@ from faena.pg.outbox import Outbox
 from faena.pg.pool import (
     Connection,
     Pools,
+    PromptConnection,
     ReadConnection,
     SyncConnection,
     SyncPool,
@@ -236,7 +237,7 @@ class Postgres(OnRequest, RolledUp):
 
     async def connect(self, url: str, **more: Any) -> Connection:
         """A new connection outside of the pool."""
-        return await AsyncConnection.connect(conninfo(url), **stateless(), **more)
+        return await PromptConnection.connect(conninfo(url), **stateless(), **more)
 
     async def reach(self, seconds: int) -> None:
         """Raise StoreUnavailable if the server takes no connection within so long."""

@@ -1,0 +1,60 @@
+"""A call that is cancelled ends soon, though the server no longer listens."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import psycopg
+import pytest
+
+from faena.pg import pool
+from faena.pg.pool import PromptConnection, ReadConnection, conninfo
+from tests._support.eventually import PATIENCE_S, eventually
+
+
+@pytest.fixture(params=[PromptConnection, ReadConnection])
+async def connection(request: pytest.FixtureRequest, database: str) -> Any:
+    made = await request.param.connect(conninfo(database))
+    yield made
+    await made.close()
+
+
+async def _cancelled(connection: PromptConnection) -> None:
+    """Begin a statement that never ends, and cancel it."""
+    running = asyncio.create_task(connection.execute("SELECT pg_sleep(600)"))
+    await eventually(lambda: connection.info.transaction_status.name == "ACTIVE")
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(running, PATIENCE_S)
+
+
+async def test_a_server_that_listens_is_asked_to_end_the_statement(
+    connection: PromptConnection,
+) -> None:
+    await _cancelled(connection)
+    await connection.rollback()
+    await connection.execute("SELECT 1")
+
+
+async def test_one_that_does_not_is_given_up(
+    connection: PromptConnection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[float] = []
+    severed: list[object] = []
+
+    async def refuse(_self: object, *, timeout: float = 30.0) -> None:
+        asked.append(timeout)
+        raise psycopg.OperationalError("no answer")
+
+    def sever(one: Any) -> None:
+        severed.append(one)
+        original(one)
+
+    original = pool.sever
+    monkeypatch.setattr(pool, "sever", sever)
+    monkeypatch.setattr(PromptConnection, "cancel_safe", refuse)
+    await _cancelled(connection)
+    assert severed == [connection]
+    assert asked == [1.0], "seconds"
+    assert connection.closed
