@@ -10,6 +10,7 @@ import psycopg
 import pytest
 
 from faena import Faena, Retain, Task
+from faena.errors import StoreUnavailable
 from faena.pg import Postgres, refill
 from faena.pg.refill import LOCK, Refill
 from faena.pg.relay import OutboxRelay
@@ -135,6 +136,56 @@ async def test_a_broker_that_is_emptied_during_a_look_is_looked_at_again(
     monkeypatch.setattr(Refill, "_look", interrupted)
     _flush(server)
     assert await one.look() == 2
+    assert await one.look() == 2
+
+
+async def test_a_broker_that_is_replaced_during_a_look_is_looked_at_again_at_once(
+    namespace: str, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has the mark, as one that was restored from a copy without the last jobs."""
+    look = Refill._look
+    with Server() as server:
+        one = _program(server, namespace, database, "work")
+
+        async def interrupted(self: Refill, shards: Any) -> Any:
+            monkeypatch.setattr(Refill, "_look", look)
+            found = await look(self, shards)
+            server.restart()
+            _flush(server)
+            await one.mark()
+            return found
+
+        async with one.pg, one.app:
+            await one.start()
+            await one.put(1, 2)
+            monkeypatch.setattr(Refill, "_look", interrupted)
+            assert [await one.look() for _ in range(2)] == [0, 2]
+
+
+async def test_the_end_of_an_older_look_does_not_hide_one_that_died(
+    programs: list[Program], server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The one that died has marked the shards of a broker that has lost its jobs."""
+    one, look = programs[0], Refill._look
+    await one.put(1, 2)
+    assert one.refill is not None
+    engine = (await one.app.runtime()).engine
+    other = Refill(one.pg, engine, one.refill._settlements, one.recipient)
+
+    async def dies(self: Refill, shards: Any) -> Any:
+        raise StoreUnavailable("it was killed", op="refill")
+
+    async def interrupted(self: Refill, shards: Any) -> Any:
+        found = await look(self, shards)
+        _flush(server)
+        monkeypatch.setattr(Refill, "_look", dies)
+        with pytest.raises(StoreUnavailable, match="it was killed"):
+            await other.run_once()
+        monkeypatch.setattr(Refill, "_look", look)
+        return found
+
+    monkeypatch.setattr(Refill, "_look", interrupted)
+    assert await one.look() == 0
     assert await one.look() == 2
 
 
