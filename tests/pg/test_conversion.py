@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
+from faena import Faena
 from faena.errors import ConfigError, StoreRejected
 from faena.pg import Conversion, Postgres
 from faena.pg.conversion.copying import Copying
@@ -373,3 +375,25 @@ async def test_rows_that_arrive_by_replication_reach_both_tables(
     await visits.swap()
     await run(pg, arrive)
     assert await run(pg, "SELECT count(*) FROM visits_before_partitions") == [(202,)]
+
+
+async def test_who_may_only_insert_inserts_during_a_conversion_too(
+    pg: Postgres, database: str
+) -> None:
+    """The mirror reads and deletes besides, which is not in the role's rights."""
+    role = f"role {(await run(pg, 'SELECT current_database()'))[0][0]}"
+    await run(
+        pg,
+        "CREATE TABLE plain (id int PRIMARY KEY, at timestamptz NOT NULL DEFAULT now());"
+        f'CREATE ROLE "{role}" LOGIN; GRANT INSERT ON plain TO "{role}"',
+    )
+    conversion = pg.convert("plain", by="at", every="week", ahead=2)
+    url = database.replace("postgres@", f"{quote(role)}@")
+    counts = "SELECT (SELECT count(*) FROM plain), (SELECT count(*) FROM {})"
+    async with Postgres(Faena("writer"), url, relay=False) as writer:
+        await conversion.run()
+        await run(writer, "INSERT INTO plain VALUES (1)")
+        assert await run(pg, counts.format("plain_partitioned")) == [(1, 1)]
+        await conversion.swap()
+        await run(writer, "INSERT INTO plain VALUES (2)")
+        assert await run(pg, counts.format("plain_before_partitions")) == [(2, 2)]

@@ -112,3 +112,13 @@ def test_rows_are_retrieved_into_a_file(filled: None, cli: Cli, tmp_path: Path) 
     assert {json.loads(one)["org"] for one in lines} == {"o1"}
     code, _, err = cli("archive", "retrieve", "nothing", "--tenant", "o1", *time)
     assert (code, "table must be one that has archives" in err) == (2, True)
+
+
+def test_a_retrieval_that_has_failed_is_an_exit_code(filled: None, cli: Cli) -> None:
+    time = ("--from", "2020-01-01", "--to", "2025-12-31")
+    given = ("archive", "retrieve", "visits", "--tenant", "o1", *time)
+    code, told, _ = cli(*given)
+    assert (code, told["state"]) == (0, "waiting")
+    in_loop(app.queues["archives"].handle(told["id"]).cancel)
+    code, told, _ = cli(*given)
+    assert (code, told["state"], told["problem"]) == (1, "failed", "its job is cancelled")

@@ -67,6 +67,23 @@ async def test_one_bad_item_and_nothing_is_written(app: Faena, pg: Postgres) -> 
     assert await _rows(pg) == []
 
 
+async def test_an_item_that_is_too_large_is_refused_though_it_is_of_the_right_type(
+    app: Faena, pg: Postgres
+) -> None:
+    @app.queue("texts", payload_limit=100).task
+    async def keep(text: str) -> None: ...
+
+    await pg.outbox.publish()
+    call = "faena.enqueue_many('texts', 'keep', jsonb_build_array('x', repeat('x', {})))"
+    async with pg.transaction() as connection:  # with its quotes it has 100 bytes
+        await connection.execute(f"SELECT {call.format(98)}".encode())
+    words = "item 1 of the list: payload must have at most 100 bytes, got 101"
+    with pytest.raises(ArgumentError, match=words):
+        async with pg.transaction() as connection:
+            await connection.execute(f"SELECT {call.format(99)}".encode())
+    assert len(await _rows(pg)) == 2
+
+
 @pytest.mark.parametrize(
     ("call", "words"),
     [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -342,3 +343,33 @@ async def test_a_backfill_stops_where_a_seal_comes_meanwhile(
     with pytest.raises(StoreRejected, match="is sealed before 2025-03-11"):
         await jobs.backfill(NINTH, date(2025, 3, 11), seal)
     assert await kept(pg) == before
+
+
+async def test_the_first_period_after_a_seal_is_computed_daily(pg: Postgres, jobs: Rollup) -> None:
+    current = await jobs.run()
+    await jobs.seal(current.start)
+    done = await jobs.run_recent()
+    assert done[0] == current  # midnight may have passed: then there is a second one
+
+
+async def test_of_two_backfills_at_once_the_slower_one_does_not_set_the_mark_back(
+    pg: Postgres, jobs: Rollup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fast, step, first = Rollup(pg, jobs.declared), jobs._step, date(2025, 3, 1)
+
+    def stop_at(number: int) -> Callable[[RollupProgress], None]:
+        def stop(progress: RollupProgress) -> None:
+            if progress.done == number:
+                raise InterruptedError
+
+        return stop
+
+    async def overtaken(*given: Any) -> None:
+        with pytest.raises(InterruptedError):
+            await fast.backfill(first, NINTH, stop_at(4))
+        await step(*given)
+
+    monkeypatch.setattr(jobs, "_step", overtaken)
+    with pytest.raises(InterruptedError):
+        await jobs.backfill(first, NINTH, stop_at(1))
+    assert (await jobs.view()).backfill == RollupProgress(date(2025, 3, 4), 4, 9)
