@@ -361,7 +361,7 @@ async def test_a_row_without_a_partition_is_refused_by_the_server(
     pg: Postgres, jobs: PartitionedTable
 ) -> None:
     await jobs.ensure(at=JANUARY)
-    with pytest.raises(StoreRejected, match="no partition of relation"):
+    with pytest.raises(psycopg.errors.CheckViolation, match="no partition of relation"):
         await run(pg, "INSERT INTO jobs VALUES ('1', 'acme', '2031-01-15', 'new')")
 
 
@@ -382,7 +382,7 @@ async def test_foreign_keys_identities_and_triggers_of_the_table_reach_new_parti
         (1, "jobs_y2025m01"),
         (2, "jobs_y2025m01"),
     ]
-    with pytest.raises(StoreRejected, match="violates foreign key"):
+    with pytest.raises(psycopg.errors.ForeignKeyViolation, match="violates foreign key"):
         await run(pg, "INSERT INTO jobs (person) VALUES (7)")
 
 
@@ -462,3 +462,28 @@ async def test_an_overlapping_table_or_one_without_a_period_is_not_attached(
         await jobs.attach("spare")
     with pytest.raises(StoreRejected, match=r"spare .* must not overlap jobs_y2025m01"):
         await jobs.attach("spare", day=JANUARY.date())
+
+
+async def test_partitions_belong_to_the_owner_of_their_table_whoever_makes_them(
+    pg: Postgres, database: str, jobs: PartitionedTable
+) -> None:
+    ((name,),) = await run(pg, "SELECT current_database()")
+    owner, member = f"owner_{name}", f"member_{name}"
+    await run(
+        pg,
+        f"CREATE ROLE {owner}",
+        f"CREATE ROLE {member} LOGIN IN ROLE {owner}",
+        f"GRANT ALL ON SCHEMA public TO {owner}",
+        f"ALTER TABLE jobs OWNER TO {owner}",
+    )
+    try:
+        url = database.replace("postgres@", f"{member}@")
+        async with Postgres(Faena("member"), url, relay=False) as other:
+            await other.partitioned("jobs", every="month").ensure(at=JANUARY)
+        owners = (
+            "SELECT relname, relowner::regrole::text FROM pg_class WHERE relname LIKE 'jobs_y%'"
+        )
+        found = await run(pg, f"{owners} AND relkind = 'r' ORDER BY 1")
+        assert found == [(one, owner) for one in NAMES]
+    finally:
+        await run(pg, f"DROP OWNED BY {owner}, {member} CASCADE", f"DROP ROLE {member}, {owner}")
