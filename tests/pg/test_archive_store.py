@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import zstandard
 
-from faena.errors import ArchiveUnreadable, ConfigError, StoreError, StoreRejected
+from faena.errors import ArchiveUnreadable, ConfigError, StoreRejected
 from faena.pg import Postgres
 from faena.pg.archive.catalogue import Wanted, add_entries, change_state, read_entries
 from faena.pg.archive.content import Packer, digest_of, fetch_manifest, read_back, read_lines
@@ -101,7 +101,7 @@ async def test_a_bucket_signs_links_and_a_directory_has_none(
     assert await open_store(tmp_path).sign("a/b", timedelta(minutes=5)) is None
 
 
-async def test_a_bucket_that_refuses_or_does_not_answer_is_told(server: ObjectServer) -> None:
+async def test_a_bucket_that_does_not_exist_is_named(server: ObjectServer) -> None:
     missing = open_store(
         Bucket(
             name="nobody-made-it",
@@ -111,8 +111,53 @@ async def test_a_bucket_that_refuses_or_does_not_answer_is_told(server: ObjectSe
             secret_key="s",
         )
     )
-    with pytest.raises(StoreError, match="archive a/b"):
-        await missing.put("a/b", b"")
+
+    async def listed() -> list[Any]:
+        return [one async for one in missing.list("a")]
+
+    for work in (missing.put("a/b", b""), content(missing, "a/b"), listed()):
+        with pytest.raises(StoreRejected, match="bucket nobody-made-it does not exist: create it"):
+            await work
+
+
+@pytest.mark.parametrize("given", ["storage.example:9000", "http://", "ftp://x", "http://a b", 7])
+def test_an_endpoint_that_is_no_address_is_refused(
+    given: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(ConfigError, match=r"^endpoint must be an address such as https://"):
+        Bucket(name="cold", endpoint=given)
+    Bucket(name="cold", endpoint="http://[::1]:9000/s3")
+
+
+async def test_a_variable_with_a_bad_endpoint_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAENA_ARCHIVE_ENDPOINT", "storage.example:9000")
+    with pytest.raises(ConfigError, match=r"^FAENA_ARCHIVE_ENDPOINT must be an address"):
+        await open_store("s3://cold/x").put("a/b", b"")
+
+
+@pytest.mark.parametrize("name", ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"])
+async def test_one_key_without_the_other_is_told(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for one in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(one, raising=False)
+    monkeypatch.setenv(name, "k")
+    with pytest.raises(StoreRejected, match=f"must have both keys, got {name}: give access_key"):
+        await open_store("s3://cold/x").put("a/b", b"")
+
+
+async def test_a_client_that_panics_is_told_in_a_sentence(
+    server: ObjectServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class RustPanic(Exception):
+        pass
+
+    async def fail(*_: Any, **__: Any) -> None:
+        raise RustPanic("rust future panicked: unknown error")
+
+    monkeypatch.setattr("obstore.put_async", fail)
+    with pytest.raises(StoreRejected, match="has failed: check endpoint, region and keys"):
+        await open_store(server.bucket("panicking")).put("a/b", b"")
 
 
 async def test_what_is_not_given_comes_from_the_environment(

@@ -31,6 +31,7 @@ ENDPOINT: Final = "FAENA_ARCHIVE_ENDPOINT"
 _KEY: Final = re.compile(
     r"[A-Za-z0-9_-][A-Za-z0-9._=-]{0,254}(/[A-Za-z0-9_-][A-Za-z0-9._=-]{0,254})*"
 )
+_ENDPOINT: Final = re.compile(r"https?://[A-Za-z0-9._~\[\]:-]+(/[A-Za-z0-9._~/-]*)?")
 _BUCKET: Final = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 
 
@@ -104,6 +105,8 @@ class Bucket:
             )
         if self.prefix:
             _check_prefix(self.prefix)
+        if self.endpoint is not None:
+            check_endpoint("endpoint", self.endpoint)
         if (self.access_key is None) != (self.secret_key is None):
             raise ConfigError(
                 "access_key and secret_key must be given together, got one of them",
@@ -149,6 +152,17 @@ def read_place(to: Any) -> Path | Bucket:
         field="to",
         value=to,
     )
+
+
+def check_endpoint(name: str, endpoint: Any) -> None:
+    """Refuse what the client would fail on in words of its own, or not at all."""
+    is_url = isinstance(endpoint, str) and _ENDPOINT.fullmatch(endpoint) is not None
+    if not is_url:
+        raise ConfigError(
+            f"{name} must be an address such as https://storage.example, got {shown(endpoint)}",
+            field=name,
+            value=endpoint,
+        )
 
 
 def check_key(key: str) -> str:
