@@ -86,14 +86,15 @@ class World:
             await self.charge.enqueue(7, tenant=tenant)
             await self.retrievals.retrieve("visits", tenant=tenant, **YEAR)
         async with serving(self.app):
-            await eventually(self._is_quiet)
+            await eventually(self.is_quiet)
         await self.pg.history.read_now()
         await self.pg.outbox.publish()
         async with self.pg.transaction() as connection:
             for tenant in ("a", "b", "b"):
                 await self.pg.outbox.enqueue(connection, self.send, 5, tenant=tenant)
 
-    async def _is_quiet(self) -> bool:
+    async def is_quiet(self) -> bool:
+        """Whether nothing waits or runs."""
         counts = [await queue.counts() for queue in self.app.queues.values()]
         states = (State.READY, State.RUNNING, State.DELAYED, State.BLOCKED)
         return not any(one[state.value] for one in counts for state in states)

@@ -12,8 +12,13 @@ import pytest
 
 from faena import Faena
 from faena.errors import ArgumentError, ConfigError, InvalidTransition, JobNotFound
-from faena.pg import History, Postgres
+from faena.pg import Archive, History, Postgres
+from faena.pg.archive.manifest import folder_of
+from faena.pg.archive.store import open_store
+from faena.pg.erasure import broker
+from faena.pg.erasure.place import NotYet
 from faena.states import State
+from tests._support.archived import archive, keys_in, row
 from tests._support.eventually import eventually
 from tests._support.two_tenants import YEAR, World
 from tests._support.working import serving
@@ -63,6 +68,58 @@ async def test_an_erasure_reaches_every_place_and_nobody_else(world: World) -> N
     assert sum(objects) == counts["archives"]
     assert done.erased["history"] >= counts["history"] == 5
     assert plan.found["jobs"] == 5
+
+
+async def test_nothing_that_a_job_returned_is_left(world: World) -> None:
+    """That an effect has happened stays, so that it does not happen again; its result goes."""
+    before = await world.run("SELECT job, result FROM faena.effects WHERE tenant = 'b'")
+    await world.done((await world.pg.erase(tenant="a", **ASKED)).id)
+    after = await world.run("SELECT job, result FROM faena.effects")
+    assert len(after) == 2
+    assert [one for one in after if one[1] is not None] == before
+
+
+async def test_the_catalogue_of_archives_forgets_whose_rows_they_had(world: World) -> None:
+    """But for the key, under which the object is looked for again for a week."""
+    before = await world.run("SELECT id, last_key FROM faena.archives WHERE tenant = 'a'")
+    assert all("a" in key for _, key in before)
+    await world.done((await world.pg.erase(tenant="a", **ASKED)).id)
+    after = await world.run("SELECT to_jsonb(a) - 'key' FROM faena.archives a WHERE tenant IS NULL")
+    left = {one["id"]: one for (one,) in after if one["state"] == "erased"}
+    assert left.keys() == {id_ for id_, _ in before}
+    for one in left.values():
+        assert one["last_key"] == []
+        assert "a" not in one.values()
+
+
+async def test_objects_of_archives_that_were_restored_go(world: World, database: str) -> None:
+    store = open_store(world.folder)
+    async with Postgres(world.app, database, relay=False) as later:
+        given: dict[str, Any] = {"by": "at", "tenant": "org", "then": Archive(to=world.folder)}
+        later.retain("visits", keep="50y", **given)
+        assert (await later.restore("visits", tenant="a")).rows > 0
+    assert await keys_in(store, folder_of("public.visits", "a")) != []
+    done = await world.done((await world.pg.erase(tenant="a", **ASKED)).id)
+    assert done.erased["table public.visits"] == 24
+    assert await keys_in(store, folder_of("public.visits", "a")) == []
+    assert await keys_in(store, folder_of("public.visits", "b")) != []
+
+
+async def test_objects_of_exports_that_were_interrupted_go(world: World) -> None:
+    """Their rows are still in the table, or in another object."""
+    store = open_store(world.folder)
+    states = ("writing", "verified", "discarded")
+    keys = {
+        state: await archive(
+            world.pg, store, "a", [row(1, "2025-01-02 00:00:00+00")], table="public.visits"
+        )
+        for state in states
+    }
+    for state, key in keys.items():
+        await world.run("UPDATE faena.archives SET state = %s WHERE key = %s", state, key)
+    await world.done((await world.pg.erase(tenant="a", **ASKED)).id)
+    assert [state for state, key in keys.items() if (world.folder / key).exists()] == []
+    assert await keys_in(store, folder_of("public.visits", "a")) == []
 
 
 async def test_what_a_law_protects_is_kept_and_reported_until_when(world: World) -> None:
@@ -115,6 +172,62 @@ async def test_live_jobs_refuse_an_erasure_or_are_cancelled_by_it(world: World) 
     assert done.state == "done"
     assert await world.jobs("a") == []
     assert ("mail", "later-b", State.DELAYED) in await world.jobs("b")
+
+
+async def test_a_later_request_may_cancel_what_the_first_one_waits_for(world: World) -> None:
+    first = await world.pg.erase(tenant="a", **ASKED)
+    await world.send.enqueue(1, tenant="a", id="later", delay="1h")
+    second = await world.pg.erase(tenant="a", cancel_live=True, **ASKED)
+    assert second.id == first.id
+    await world.done(first.id)
+    assert await world.jobs("a") == []
+
+
+async def test_jobs_of_all_pages_go(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of another tenant fill the first page."""
+    monkeypatch.setattr(broker, "_PAGE", 2)
+    before = len(await world.jobs("a"))
+    for number in range(5):
+        await world.send.enqueue(1, tenant="a", id=f"more-{number}")
+    async with serving(world.app):
+        await eventually(world.is_quiet)
+    for number in range(5):
+        await world.send.enqueue(1, tenant="a", id=f"live-{number}", delay="1h")
+    plan = await world.erasures.plan("a")
+    assert (plan.found["jobs"], plan.live) == (before + 10, 5)
+    done = await world.done((await world.pg.erase(tenant="a", cancel_live=True, **ASKED)).id)
+    assert done.erased["jobs"] == before + 10
+    assert await world.jobs("a") == []
+    assert len(await world.jobs("b")) == before
+
+
+async def test_nothing_goes_while_tenants_move_between_shards(world: World) -> None:
+    """A job on its way would outlive the erasure."""
+    began, gate, queue = asyncio.Event(), asyncio.Event(), world.app.queue("fair", fair=True)
+
+    @queue.task
+    async def wait(_number: int) -> None:
+        began.set()
+        await gate.wait()
+
+    await wait.enqueue(1, tenant="b")
+    async with serving(world.app):
+        await began.wait()
+        assert (await queue.reshard(2, wait="50ms")).is_moving
+        with pytest.raises(NotYet, match="move to other shards now"):
+            await world.pg.erase(tenant="a", **ASKED)
+        asked = await world.pg.erase(tenant="a", cancel_live=True, **ASKED)
+
+        async def is_told() -> bool:
+            told = await world.erasures.look(asked.id)
+            return told.state == "done" or "move to other shards" in (told.problem or "")
+
+        await eventually(is_told)
+        assert (await world.erasures.look(asked.id)).state == "waiting"
+        assert len(await world.jobs("a")) == 5
+        gate.set()
+    await world.done(asked.id)
+    assert await world.jobs("a") == []
 
 
 async def test_a_job_that_runs_is_stopped_before_anything_of_it_is_removed(world: World) -> None:
@@ -212,10 +325,11 @@ async def test_objects_that_a_frozen_process_writes_later_are_removed_daily(worl
     await world.done((await world.pg.erase(tenant="a", **ASKED)).id)
     assert await world.run("SELECT count(*) FROM faena.archives WHERE tenant = 'a'") == [(0,)]
     path = world.folder / key
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(b"late")
-    await world.erasures.sweep()
-    assert not path.exists()
+    for _ in range(2):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"late")
+        await world.erasures.sweep()
+        assert not path.exists()
     await world.run("UPDATE faena.archives SET changed_at = now() - interval '8 days'")
     await world.erasures.sweep()
     assert await world.run("SELECT count(*) FROM faena.archives WHERE state = 'erased'") == [(0,)]
