@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Self
+from typing import Final, Self
 
 from apps.campotech.registry import Flags
+from apps.providers import afip, mail, mercadopago, openai, push, sms, storage, whatsapp
 
 _TRUE, _FALSE = frozenset({"true", "1", "yes", "on"}), frozenset({"false", "0", "no", "off"})
+_BY_DEFAULT: Final = "http://127.0.0.1:8000"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,12 +23,26 @@ class Settings:
     database_url: str | None = None
     """None: FAENA_PG_URL, else an embedded one."""
     directory: Path = Path(".faena")
+    """Where embedded servers keep their data."""
     namespace: str = "campotech"
     secrets: tuple[str, ...] = field(repr=False)
     """Private keys of organisations are sealed with the first; all can open them."""
+    public_url: str = _BY_DEFAULT
+    """Where the HTTP API is seen from outside."""
     speed: float = 1.0
     """How much faster than real time it goes: for the demo and for load tests."""
     flags: Flags = field(default_factory=Flags)
+    storage: storage.Settings
+    """Where PDFs, recordings and photos are."""
+    afip: afip.Settings
+    mercadopago: mercadopago.Settings
+    whatsapp: whatsapp.Settings
+    """The number is that of each organisation; the one named here is not used."""
+    openai: openai.Settings
+    push: push.Settings | None = None
+    """None, here and below: nobody is told in this way."""
+    mail: mail.Settings | None = None
+    sms: sms.Settings | None = None
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str]) -> Self:
@@ -42,11 +58,20 @@ class Settings:
             directory=Path(environ.get("CAMPOTECH_DIRECTORY", ".faena")),
             namespace=environ.get("CAMPOTECH_NAMESPACE", "campotech"),
             secrets=secrets,
+            public_url=environ.get("CAMPOTECH_PUBLIC_URL", _BY_DEFAULT).rstrip("/"),
             speed=_number(environ, "CAMPOTECH_SPEED", 1.0),
             flags=Flags(
                 is_fair=_flag(environ, "ENABLE_FAIR_SCHEDULING"),
                 has_backpressure=_flag(environ, "ENABLE_BACKPRESSURE"),
             ),
+            storage=storage.Settings.from_env(environ),
+            afip=afip.Settings.from_env(environ),
+            mercadopago=mercadopago.Settings.from_env(environ),
+            whatsapp=whatsapp.Settings.from_env(environ),
+            openai=openai.Settings.from_env(environ),
+            push=push.Settings.from_env(environ) if "FCM_SERVICE_ACCOUNT" in environ else None,
+            mail=mail.Settings.from_env(environ) if "SMTP_HOST" in environ else None,
+            sms=sms.Settings.from_env(environ) if "TWILIO_ACCOUNT_SID" in environ else None,
         )
 
 

@@ -6,14 +6,39 @@ enqueues into it, and a test may have several.
 
 from __future__ import annotations
 
+from types import TracebackType
+from typing import Final, Self
+
+import httpx
+
 from apps.campotech import registry
 from apps.campotech.database import tables
+from apps.campotech.invoicing.issue import Issuing
+from apps.campotech.invoicing.pdf import Documents
+from apps.campotech.invoicing.pending import Pending
+from apps.campotech.invoicing.tickets import Certificates, PostgresTickets
+from apps.campotech.messaging.channel import Channels
+from apps.campotech.messaging.delivery import Delivery
+from apps.campotech.messaging.escalation import People
+from apps.campotech.messaging.inbound import Inbound
+from apps.campotech.messaging.notify import Notifying
+from apps.campotech.messaging.reminder import Reminders
+from apps.campotech.messaging.respond import Answering
+from apps.campotech.messaging.sender import Sender
+from apps.campotech.messaging.voice import Voice
 from apps.campotech.pace import Pace
+from apps.campotech.payments.take import Payments
 from apps.campotech.security import Vault
 from apps.campotech.settings import Settings
 from apps.campotech.sync.apply import Sync
+from apps.campotech.upkeep.analytics import Statistics
+from apps.campotech.upkeep.cleanup import Cleaning
+from apps.campotech.upstreams import Features, Upstreams
+from apps.providers import afip, mercadopago, openai, storage
 from faena import DeadLetters, Faena
 from faena.pg import Archive, History, Postgres
+
+_CONNECTIONS: Final = httpx.Limits(max_connections=200, max_keepalive_connections=50)
 
 
 class System:
@@ -37,4 +62,54 @@ class System:
         self.queues = registry.declare(self.app, self.pace, settings.flags)
         self.pg = Postgres(self.app, settings.database_url, history=History(keep="2y"))
         self.rollups = tables.declare(self.pg, Archive())
+        self.upstreams = Upstreams.declare(self.app, self.pace)
+        self.features = Features.declare(self.app, self.upstreams)
+        self.http = httpx.AsyncClient(limits=_CONNECTIONS, trust_env=False)
+        self.storage = storage.Client(settings.storage)
+        self._declare_tasks()
+
+    def _declare_tasks(self) -> None:
+        settings, upstreams = self.settings, self.upstreams
         self.sync = Sync(self)
+        self.documents = Documents(self, self.storage)
+        self.issuing = Issuing(self, self._afip(), upstreams.afip)
+        self.pending = Pending(self)
+        client = mercadopago.Client(settings.mercadopago, self.http)
+        self.payments = Payments(self, client, upstreams.mercadopago)
+        self.sender = Sender(self, settings.whatsapp, self.http, upstreams.whatsapp)
+        self.delivery = Delivery(self, Channels(self.app, settings, self.http))
+        self.people = People(self)
+        model = openai.Client(settings.openai, self.http)
+        self.answering = Answering(self, model, upstreams.openai)
+        self.voice = Voice(self, model, upstreams.openai, self.http)
+        self.inbound = Inbound(self)
+        self.notifying, self.reminders = Notifying(self), Reminders(self)
+        self.statistics = Statistics(self)
+        self.cleaning = Cleaning(self, self.storage)
+
+    def _afip(self) -> afip.Client:
+        given = self.settings.afip
+        own = None
+        if given.certificate_pem is not None and given.key_pem is not None:
+            own = afip.Credentials(certificate_pem=given.certificate_pem, key_pem=given.key_pem)
+        certificates = Certificates(self.pg, self.vault, own)
+        return afip.Client(
+            given, self.http, credentials=certificates.find, tickets=PostgresTickets(self.pg)
+        )
+
+    async def close(self) -> None:
+        """Close all connections; a later call would open them again."""
+        await self.http.aclose()
+        await self.pg.close()
+        await self.app.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.close()

@@ -8,6 +8,7 @@ import itertools
 import os
 import secrets
 from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import psycopg
@@ -15,14 +16,18 @@ import pytest
 from apps.campotech.database import migrate, tables
 from apps.campotech.settings import Settings
 from apps.campotech.system import System
+from apps.sandbox.afip import Afip, Authority, Credential, Terms
+from apps.sandbox.sandbox import Sandbox
 
 from faena import Faena
 from faena.pg import Archive, Postgres
 from faena.testing import Harness, harness
 from tests._support import guard, postgres
 from tests._support.postgres import Cluster
+from tests.apps.campotech.business import PLATFORM, Business
 
 TEMPLATE = "campotech"
+YEAR = timedelta(days=365)
 _numbers = itertools.count(1)
 
 
@@ -56,14 +61,43 @@ def database(cluster: Cluster) -> Iterator[str]:
     cluster.drop(name)
 
 
+@pytest.fixture(scope="session")
+def authority() -> Authority:
+    """Who certifies computers: its key takes long to make."""
+    return Authority(datetime.now(UTC))
+
+
+@pytest.fixture(scope="session")
+def platform(authority: Authority) -> Credential:
+    """What CampoTech itself signs with, for organisations that have delegated to it."""
+    now = datetime.now(UTC)
+    return authority.issue(int(PLATFORM), "campotech", now - timedelta(days=1), now + YEAR)
+
+
 @pytest.fixture
-async def system(database: str, tmp_path: Path) -> AsyncIterator[System]:
+async def sandbox(authority: Authority) -> AsyncIterator[Sandbox]:
+    """The outside world, with `url`."""
+    made = Sandbox(afip=Afip(authority=authority, terms=Terms(guard_window=timedelta(0))))
+    async with made.serving() as made.url:
+        yield made
+
+
+@pytest.fixture
+async def system(
+    database: str, tmp_path: Path, sandbox: Sandbox, platform: Credential
+) -> AsyncIterator[System]:
     """A CampoTech with a database of its own; its broker is that of `harnessed`."""
-    settings = Settings(
-        database_url=database, directory=tmp_path / ".faena", secrets=(secrets.token_hex(32),)
-    )
-    made = System(settings)
-    async with made.pg:
+    environ = {
+        **sandbox.environment(sandbox.url),
+        "CAMPOTECH_DATABASE_URL": database,
+        "CAMPOTECH_DIRECTORY": str(tmp_path / ".faena"),
+        "CAMPOTECH_SECRETS": secrets.token_hex(32),
+        "STORAGE_URL": (tmp_path / "files").as_uri(),
+        "AFIP_CERTIFICATE": platform.certificate_pem.decode(),
+        "AFIP_KEY": platform.key_pem.decode(),
+    }
+    sandbox.afip.registry.register(int(PLATFORM), ()).services.add("wsfe")
+    async with System(Settings.from_env(environ)) as made:
         yield made
 
 
@@ -72,3 +106,9 @@ async def harnessed(system: System) -> AsyncIterator[Harness]:
     """The broker of `system`, which runs jobs when it is told to."""
     async with harness(system.app) as made:
         yield made
+
+
+@pytest.fixture
+async def business(system: System, sandbox: Sandbox) -> Business:
+    """An organisation with a customer, known to the tax office and to WhatsApp."""
+    return await Business.make(system, sandbox)

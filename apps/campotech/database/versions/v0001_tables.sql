@@ -128,7 +128,8 @@ CREATE INDEX ON invoices (created_at) WHERE status = 'pending';
 CREATE INDEX ON invoices (organization_id, created_at);
 CREATE TABLE afip_tickets (
     cuit text NOT NULL, service text NOT NULL,
-    token text NOT NULL, sign text NOT NULL, expires_at timestamptz NOT NULL,
+    token text NOT NULL, sign text NOT NULL,
+    generated_at timestamptz NOT NULL, expires_at timestamptz NOT NULL,
     PRIMARY KEY (cuit, service)
 );
 CREATE TABLE payment_events (                -- notifications that were taken in, each once

@@ -1,0 +1,1 @@
+"""Work behind the scenes: analytics, cleaning up, reconciliation, work at fixed times."""

@@ -1,0 +1,131 @@
+"""Removes what nobody needs any more, in slices, and counts it first if only asked to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from apps.campotech.messages import Cleanup
+from apps.providers import storage
+from faena import Discard, Job
+
+if TYPE_CHECKING:
+    from apps.campotech.system import System
+
+SLICE: Final = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """Rows that may go: which table, which of its rows, and how old they must be at least."""
+
+    table: str
+    key: str
+    column: str
+    least: timedelta
+    """Younger rows are never removed, whatever the message says."""
+    more: str = ""
+
+    @property
+    def condition(self) -> str:
+        """Which rows of `one` are old enough; takes the instant."""
+        return f"one.{self.column} < %s {self.more}"
+
+
+KINDS: Final = {
+    "expired_otps": Kind(table="otps", key="phone", column="expires_at", least=timedelta(0)),
+    "expired_idempotency": Kind(
+        table="whatsapp_seen", key="wa_message_id", column="created_at", least=timedelta(days=30)
+    ),
+    "orphaned_files": Kind(
+        table="files",
+        key="key",
+        column="created_at",
+        least=timedelta(days=1),
+        more="""
+            AND NOT EXISTS (SELECT FROM campotech.photos p WHERE p.file_key = one.key)
+            AND NOT EXISTS (SELECT FROM campotech.invoices i WHERE i.pdf_key = one.key)
+        """,
+    ),
+}
+
+
+class Cleaned(NamedTuple):
+    """What a run has done, or would do."""
+
+    kind: str
+    found: int
+    removed: int
+
+
+class Cleaning:
+    """The queue `cleanup`."""
+
+    def __init__(self, system: System, files: storage.Client) -> None:
+        self._system, self._pg, self._files = system, system.pg, files
+        queue = system.queues["cleanup"]
+        self.clean = queue.task(name="clean")(self._clean)
+
+    async def _clean(self, message: Cleanup, job: Job) -> Cleaned:
+        name = message.cleanup_type
+        if name == "old_audit_logs":
+            return await self._archive_audit_logs(message)
+        if name == "completed_jobs":
+            return await self._clean_queues(message)
+        return await self._clean_rows(KINDS[name], message, job)
+
+    async def _clean_rows(self, kind: Kind, message: Cleanup, job: Job) -> Cleaned:
+        before = _before(message, kind.least)
+        total, removed = await self._count(kind, before), 0
+        while not message.dry_run and (number := await self._remove(kind, before)):
+            removed += number
+            job.progress(min(100, 100 * removed // max(1, total)))
+        return Cleaned(message.cleanup_type, total, removed)
+
+    async def _count(self, kind: Kind, before: datetime) -> int:
+        query = f"SELECT count(*) FROM campotech.{kind.table} one WHERE {kind.condition}"  # noqa: S608 - constants
+        async with self._pg.transaction("cleanup") as connection:
+            row = await (await connection.execute(query.encode(), [before])).fetchone()
+        return int(row[0]) if row else 0
+
+    async def _remove(self, kind: Kind, before: datetime) -> int:
+        """One slice; how many rows it was. Objects go before the rows that name them are gone."""
+        query = f"""
+            DELETE FROM campotech.{kind.table} WHERE {kind.key} IN (
+                SELECT {kind.key} FROM campotech.{kind.table} one WHERE {kind.condition}
+                ORDER BY {kind.key} LIMIT {SLICE} FOR UPDATE)
+            RETURNING {kind.key}
+        """  # noqa: S608 - constants
+        async with self._pg.transaction("cleanup") as connection:
+            rows = await (await connection.execute(query.encode(), [before])).fetchall()
+            if kind.table == "files":
+                for (key,) in rows:
+                    await self._files.delete(key)
+        return len(rows)
+
+    async def _archive_audit_logs(self, message: Cleanup) -> Cleaned:
+        """Their retention decides; the law wants three years, so no message makes it shorter."""
+        if message.older_than is not None:
+            raise Discard("olderThan must be left out: audit logs are kept for three years by law")
+        views = {one.table: one for one in await self._pg.retention_views()}
+        waiting = len(views["campotech.audit_logs"].waiting)  # partitions
+        if message.dry_run:
+            return Cleaned(message.cleanup_type, waiting, 0)
+        (done,) = await self._pg.archive("campotech.audit_logs")
+        return Cleaned(message.cleanup_type, waiting, done.rows)
+
+    async def _clean_queues(self, message: Cleanup) -> Cleaned:
+        age = datetime.now(UTC) - _before(message, timedelta(hours=1))
+        found = 0
+        for queue in self._system.queues.values():
+            counts = await queue.counts()
+            found += (
+                counts["completed"] if message.dry_run else await queue.clean("completed", age=age)
+            )
+        return Cleaned(message.cleanup_type, found, 0 if message.dry_run else found)
+
+
+def _before(message: Cleanup, least: timedelta) -> datetime:
+    latest = datetime.now(UTC) - least
+    return latest if message.older_than is None else min(message.older_than, latest)

@@ -1,0 +1,112 @@
+"""Events are stored once, many at a time; what is old goes, what is young or protected stays."""
+
+from __future__ import annotations
+
+import itertools
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from apps.campotech.system import System
+from apps.providers.storage import NotFound
+
+from apps.campotech.messages import Analytics, Cleanup
+from faena.testing import Harness
+from tests.apps.campotech.business import Business
+
+NOW = datetime.now(UTC)
+_numbers = itertools.count(1)
+
+
+def common(business: Business) -> dict[str, Any]:
+    return {
+        "org_id": business.id,
+        "idempotency_key": f"upkeep-message-{next(_numbers):06}",
+        "created_at": NOW,
+    }
+
+
+async def test_events_are_stored_once(
+    system: System, harnessed: Harness, business: Business
+) -> None:
+    events = [
+        Analytics(**common(business), event_type="seen", event_data={"n": n}, timestamp=NOW)
+        for n in range(20)
+    ]
+    receipts = await system.statistics.record.enqueue_many(events, tenant=str(business.id))
+    (await harnessed.drain("analytics", schedules=False)).check()
+    await receipts[0].handle.rerun()
+    (await harnessed.drain("analytics", schedules=False, through="5m")).check()
+    query = "SELECT kind, data FROM campotech.analytics_events ORDER BY id"
+    rows = await business.rows(query)
+    assert sorted(row[1]["n"] for row in rows) == list(range(20))
+
+
+async def clean(
+    system: System, harnessed: Harness, business: Business, kind: str, **given: Any
+) -> Any:
+    message = Cleanup(**common(business), cleanup_type=kind, **given)  # pyright: ignore[reportArgumentType]
+    receipt = await system.cleaning.clean.enqueue(message)
+    await harnessed.drain("cleanup", schedules=False)
+    return await receipt.handle.result(timeout="10s")
+
+
+async def test_expired_codes_go_and_valid_ones_stay(
+    system: System, harnessed: Harness, business: Business
+) -> None:
+    insert = "INSERT INTO campotech.otps VALUES (%s, '', %s) RETURNING 1"
+    await business.rows(insert, "1", NOW - timedelta(hours=1))
+    await business.rows(insert, "2", NOW + timedelta(hours=1))
+    seen = await clean(system, harnessed, business, "expired_otps", dry_run=True)
+    assert seen == ("expired_otps", 1, 0)
+    done = await clean(system, harnessed, business, "expired_otps")
+    assert done == ("expired_otps", 1, 1)
+    assert await business.rows("SELECT phone FROM campotech.otps") == [("2",)]
+
+
+async def test_only_files_that_nothing_names_go_and_their_objects_with_them(
+    system: System, harnessed: Harness, business: Business
+) -> None:
+    photo, orphan, young = (f"{business.id}/{name}" for name in ("photo", "orphan", "young"))
+    insert = "INSERT INTO campotech.files VALUES (%s, %s, 1, %s) RETURNING 1"
+    for key, age in ((photo, 9), (orphan, 9), (young, 0)):
+        await system.storage.put(key, b"x")
+        await business.rows(insert, key, business.id, NOW - timedelta(days=age))
+    await business.rows(
+        "INSERT INTO campotech.photos VALUES (%s, %s, %s, %s) RETURNING 1",
+        uuid4(),
+        business.id,
+        uuid4(),
+        photo,
+    )
+    later = datetime.now(UTC) + timedelta(days=99)
+    done = await clean(system, harnessed, business, "orphaned_files", older_than=later)
+    assert done == ("orphaned_files", 1, 1)
+    assert await system.storage.get(photo) == await system.storage.get(young) == b"x"
+    with pytest.raises(NotFound):
+        await system.storage.get(orphan)
+
+
+async def test_no_message_shortens_what_the_law_demands(
+    system: System, harnessed: Harness, business: Business
+) -> None:
+    message = Cleanup(**common(business), cleanup_type="old_audit_logs", older_than=NOW)
+    receipt = await system.cleaning.clean.enqueue(message)
+    await harnessed.drain("cleanup", schedules=False)
+    view = await receipt.handle.view()
+    assert view.state == "dead"
+    assert "three years by law" in view.errors[-1].message
+
+
+async def test_old_finished_jobs_are_counted_before_they_go(
+    system: System, harnessed: Harness, business: Business
+) -> None:
+    await clean(system, harnessed, business, "expired_otps")
+    harnessed.clock.advance("3h")
+    seen = await clean(system, harnessed, business, "completed_jobs", dry_run=True)
+    assert seen.found == 1
+    done = await clean(system, harnessed, business, "completed_jobs")
+    assert done.removed == 1
+    counts = await system.queues["cleanup"].counts()
+    assert counts["completed"] == 2, "those of now"
