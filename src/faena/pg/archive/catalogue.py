@@ -88,6 +88,12 @@ class Entry(NamedTuple):
     """Of which columns `last_key` is."""
 
     @property
+    def by(self) -> str | None:
+        """The column that `first_at` and `last_at` are of; None: unknown."""
+        place = 0 if self.tenant_column is None else 1
+        return next(iter((self.key_columns or [])[place:]), None)
+
+    @property
     def summary(self) -> Summary:
         """For comparisons."""
         return Summary(self.rows, int(self.digest))

@@ -16,7 +16,7 @@ from faena.errors import StoreRejected
 from faena.pg.archive.content import Summary
 from faena.pg.archive.export import summary_of, tenant_text
 from faena.pg.archive.policy import EXPIRED, Expired
-from faena.pg.archive.protection import check_protection
+from faena.pg.archive.protection import check_protection, is_older
 from faena.pg.archive.removal import note_removal
 from faena.pg.archive.source import DIGEST, Source, check_columns, exact
 from faena.pg.archive.span import Place, Unit, condition, ordered
@@ -120,12 +120,10 @@ async def _delete_counted(
 
 
 def _is_old(source: Source) -> sql.Composed:
-    """Whether the policy lets a row `r` go, by the server's clock and arithmetic."""
+    """Whether the policy lets a row `r` go."""
     keep = source.policy.keep
     assert isinstance(keep, Term)  # noqa: S101 - what is kept for ever has no deletion
-    return sql.SQL("coalesce({} < now() - make_interval(months => {}, days => {}), false)").format(
-        sql.Identifier("r", source.policy.by), sql.Literal(keep.months), sql.Literal(keep.days)
-    )
+    return is_older(source.policy.by, keep)
 
 
 def _refuse_young(source: Source, unit: Unit, *, is_old: bool) -> None:

@@ -8,12 +8,15 @@ rename, and it holds for the partitions of a table, and for the table of a parti
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
+
+from psycopg import sql
 
 from faena.errors import StoreRejected
 from faena.pg.archive.policy import Policy
 from faena.pg.archive.term import Term, is_shorter, read_term
-from faena.pg.partition.catalog import Table
+from faena.pg.partition.catalog import Table, find_table
 
 if TYPE_CHECKING:
     from faena.pg.postgres import Connection
@@ -26,19 +29,32 @@ _LOCK: Final = """
 """
 """Waits for a program that has just recorded one, and is not committed yet."""
 _FAMILY: Final = """
-    WITH family AS (
-        SELECT %(oid)s::oid AS oid
-        UNION SELECT relid::oid FROM pg_partition_ancestors(%(oid)s::oid::regclass)
-        UNION SELECT relid::oid FROM pg_partition_tree(%(oid)s::oid::regclass)
+    WITH given AS (SELECT oid FROM unnest(%(oids)s::oid[]) AS given(oid)), family AS (
+        SELECT oid FROM given
+        UNION SELECT a.relid::oid FROM given, pg_partition_ancestors(given.oid::regclass) AS a
+        UNION SELECT t.relid::oid FROM given, pg_partition_tree(given.oid::regclass) AS t
     )
+"""
+"""The tables that are meant, what they are partitions of, and their partitions."""
+_RECORDED: Final = f"""{_FAMILY}
     SELECT r.table_name, r.legal, r.by_column, r.table_name = %(name)s
-        OR %(oid)s::oid = ANY(r.relations) AND r.home = 'faena.retentions'::regclass
+        OR r.relations && %(oids)s::oid[] AND r.home = 'faena.retentions'::regclass
     FROM faena.retentions r WHERE r.table_name = %(name)s OR EXISTS (
         SELECT FROM family f JOIN pg_class c ON c.oid = f.oid
         JOIN pg_namespace n ON n.oid = c.relnamespace
         WHERE r.table_name = n.nspname || '.' || c.relname
            OR f.oid = ANY(r.relations) AND r.home = 'faena.retentions'::regclass)
     ORDER BY r.table_name
+"""  # noqa: S608 - constants
+_DECLARED: Final = f"""{_FAMILY}
+    SELECT place - 1 FROM unnest(%(names)s::text[]) WITH ORDINALITY AS declared(name, place)
+    WHERE to_regclass(name)::oid IN (SELECT oid FROM family) ORDER BY place
+"""  # noqa: S608 - constants
+_NAMED: Final = """
+    SELECT unnest(relations) FROM faena.retentions
+    WHERE table_name = %(name)s AND home = 'faena.retentions'::regclass
+    UNION SELECT c.oid FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE n.nspname || '.' || c.relname = %(name)s
 """
 _WRITE: Final = """
     UPDATE faena.retentions SET keep = %(keep)s, legal = %(legal)s,
@@ -59,23 +75,63 @@ _LOWER: Final = """
 """
 
 
-class _Known(NamedTuple):
-    """A recorded protection."""
+Legal: TypeAlias = Term | Literal["forever"]
+
+
+class Protection(NamedTuple):
+    """How long rows must be kept, as a program has said."""
 
     table: str
-    legal: Term | Literal["forever"]
+    """For which it was said: the table itself, also under an older name, or one of its family."""
+    legal: Legal
     by: str | None
+    """The column that tells the age; None: any that a policy names."""
     is_own: bool
-    """Whether it is of the table itself, perhaps under a name it had; else of its family."""
+    """Whether it is of the table itself."""
 
 
-async def read_protection(connection: Connection, table: str) -> Term | Literal["forever"] | None:
-    """How long rows of `schema.table` must be kept, as programs have said so far."""
-    found = await connection.execute(
-        "SELECT legal FROM faena.retentions WHERE table_name = %s FOR UPDATE", [table]
+async def read_protections(
+    connection: Connection, table: str, oids: Sequence[int], *, is_locked: bool = False
+) -> list[Protection]:
+    """All that hold for rows of `schema.table`, whose relations are `oids`.
+
+    Whoever deletes rows or archives asks this, in the transaction that deletes.
+    """
+    words = f"{_RECORDED} FOR UPDATE OF r" if is_locked else _RECORDED
+    found = await connection.execute(words.encode(), {"oids": [*oids], "name": table})
+    return [
+        Protection(name, read_term("legal", legal), by, is_own)
+        for name, legal, by, is_own in await found.fetchall()
+        if legal is not None
+    ]
+
+
+async def declared_protections(
+    connection: Connection, oids: Sequence[int], policies: Iterable[Policy]
+) -> list[Protection]:
+    """Those that a program declares for the same tables, and has perhaps never carried out."""
+    some = [(one, one.protection) for one in policies]
+    given: dict[str, Any] = {"oids": [*oids], "names": [one.table.quoted() for one, _ in some]}
+    rows = await (await connection.execute(_DECLARED.encode(), given)).fetchall()
+    chosen = [some[place] for (place,) in rows]
+    return [
+        Protection(str(await find_table(connection, one.table)), legal, one.by, is_own=False)
+        for one, legal in chosen
+        if legal is not None
+    ]
+
+
+async def relations_of(connection: Connection, table: str) -> list[int]:
+    """The tables that have, or had, a name: archives know their table only by its name."""
+    found = await connection.execute(_NAMED, {"name": table})
+    return [row[0] for row in await found.fetchall()]
+
+
+def is_older(column: str, term: Term) -> sql.Composed:
+    """Whether a row `r` is older than a term, by the server's clock and arithmetic."""
+    return sql.SQL("coalesce({} < now() - make_interval(months => {}, days => {}), false)").format(
+        sql.Identifier("r", column), sql.Literal(term.months), sql.Literal(term.days)
     )
-    row = await found.fetchone()
-    return None if row is None or row[0] is None else read_term("legal", row[0])
 
 
 async def protect(connection: Connection, table: Table, policy: Policy) -> None:
@@ -97,21 +153,15 @@ async def protect(connection: Connection, table: Table, policy: Policy) -> None:
 
 async def check_protection(
     connection: Connection, table: Table, policy: Policy, *, is_locked: bool = False
-) -> Term | Literal["forever"] | None:
+) -> Legal | None:
     """Refuse what `protect` would refuse, and change nothing; returns the table's protection."""
-    words = f"{_FAMILY} FOR UPDATE OF r" if is_locked else _FAMILY
-    found = await connection.execute(words, {"oid": table.oid, "name": str(table)})
-    known = [
-        _Known(name, read_term("legal", legal), by, is_own)
-        for name, legal, by, is_own in await found.fetchall()
-        if legal is not None
-    ]
+    known = await read_protections(connection, str(table), [table.oid], is_locked=is_locked)
     for one in known:
         _refuse(str(table), policy, one)
     return _longest([one.legal for one in known if one.is_own])
 
 
-def _longest(terms: list[Term | Literal["forever"]]) -> Term | Literal["forever"] | None:
+def _longest(terms: list[Legal]) -> Legal | None:
     found = None
     for one in terms:
         if found is None or is_shorter(found, one):
@@ -119,7 +169,7 @@ def _longest(terms: list[Term | Literal["forever"]]) -> Term | Literal["forever"
     return found
 
 
-def _refuse(table: str, policy: Policy, known: _Known) -> None:
+def _refuse(table: str, policy: Policy, known: Protection) -> None:
     whose = "" if known.table == table else f" as {known.table}"
     lower = (
         f"nothing was deleted; if that may change, lower the protection with "

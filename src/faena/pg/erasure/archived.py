@@ -5,16 +5,15 @@ one that was interrupted has left entries of its objects, and one that was froze
 transaction and removes what it has stored. An object goes before its entry. The entry stays for a
 week without its tenant, and its key is removed again daily: a frozen process may still write it.
 
-What a law protects is kept: rows that are younger than the table's legal minimum, and objects with
-such rows.
+What a law protects is kept, rows and objects with such rows: `guard.py` is asked again in each
+transaction that deletes rows, and right before objects are removed.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from datetime import datetime
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import psycopg
 from psycopg import sql
@@ -24,9 +23,8 @@ from faena.pg.archive.catalogue import Entry, State, Wanted, read_entries
 from faena.pg.archive.fence import Busy, Fence, Superseded
 from faena.pg.archive.manifest import manifest_key
 from faena.pg.archive.policy import Policy
-from faena.pg.archive.protection import read_protection
 from faena.pg.archive.source import Source, exact, read_source
-from faena.pg.archive.term import FOREVER, Term, is_shorter
+from faena.pg.erasure.guard import Hold, RowGuard, guard_objects, guard_rows, kept
 from faena.pg.erasure.option import Erasure
 from faena.pg.erasure.place import Found, Kept, NotYet
 
@@ -45,33 +43,6 @@ _RELATION: Final = """
     SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
     WHERE c.oid = %s AND c.relispartition IS FALSE
 """
-
-
-class Guard(NamedTuple):
-    """What a law says about a table, now."""
-
-    legal: Term | Literal["forever"] | None
-    cutoff: datetime | None
-    """Older rows may go; None: all may, or none with `forever`."""
-
-    @property
-    def is_open(self) -> bool:
-        """Whether everything may go."""
-        return self.legal is None
-
-    def may_go(self, last_at: datetime) -> bool:
-        """Whether rows up to an instant may go."""
-        return self.is_open or (self.cutoff is not None and last_at < self.cutoff)
-
-    def kept(self, place: str, number: int, last_at: datetime | None) -> tuple[Kept, ...]:
-        """What is kept, and until when."""
-        if not number:
-            return ()
-        until = None
-        if isinstance(self.legal, Term) and last_at is not None:
-            until = self.legal.after(last_at)
-        words = "for ever" if self.legal == FOREVER else f"for {self.legal}"
-        return (Kept(place, number, f"it must be kept {words}", until),)
 
 
 class Archived:
@@ -97,52 +68,51 @@ class Archived:
 
     async def count(self, tenant: str) -> Found:
         """Rows and objects together."""
-        guard, source, whose = await self._begin(tenant)
-        number, kept = 0, tuple[Kept, ...]()
+        source, whose = await self._begin(tenant)
+        number, stay = await self._counted_objects(whose or tenant)
+        rows = tuple[Kept, ...]()
         if source is not None and whose is not None:
             for relation in await self._relations(source, None):
-                may_go, stays, last_at = await self._counted(source, relation, whose, guard)
-                number += may_go
-                kept += guard.kept(self.name, stays, last_at)
-        stays, last = 0, None
-        async for some in self._entries(whose or tenant):
-            protected = [one for one in some if not guard.may_go(one.last_at)]
-            number += len(some) - len(protected)
-            stays += len(protected)
-            last = max([one.last_at for one in protected] + ([last] if last else []), default=None)
-        return Found(number, (*kept, *guard.kept(self._archives, stays, last)))
+                may_go, more = await self._counted_rows(source, relation, whose)
+                number, rows = number + may_go, rows + more
+        return Found(number, rows + stay)
 
-    async def _counted(
-        self, source: Source, relation: sql.Identifier, whose: str, guard: Guard
-    ) -> tuple[int, int, datetime | None]:
-        """Rows that may go, rows that stay, and the time of the newest of these."""
-        may_go = self._may_go(source, guard)
-        words = sql.SQL(
-            "SELECT count(*) FILTER (WHERE {0}), count(*) FILTER (WHERE ({0}) IS NOT TRUE),"
-            " max(r.{1}::timestamptz) FILTER (WHERE ({0}) IS NOT TRUE AND isfinite(r.{1}))"
-            " FROM {2} AS r WHERE {3}"
-        ).format(
-            may_go, sql.Identifier(source.policy.by), relation, self._is_tenants(source, whose)
-        )
+    async def _counted_rows(
+        self, source: Source, relation: sql.Identifier, whose: str
+    ) -> tuple[int, tuple[Kept, ...]]:
         async with self._pg.transaction("erase") as connection:
             await exact(connection)
-            row = await (await connection.execute(words)).fetchone()
-        return (row[0], row[1], row[2]) if row else (0, 0, None)
+            guard = await self._guard(connection, source, relation)
+            words = sql.SQL("SELECT {} FROM {} AS r WHERE {}").format(
+                guard.counts, relation, self._is_tenants(source, whose)
+            )
+            ((may_go, stay, *held),) = await (await connection.execute(words)).fetchall()
+        return may_go, kept(self.name, stay, guard.holds(held))
+
+    async def _counted_objects(self, whose: str) -> tuple[int, tuple[Kept, ...]]:
+        async with self._pg.transaction("erase") as connection:
+            guard = await guard_objects(connection, self._table, self._pg.retentions.values())
+        may_go, stay, holds = 0, 0, dict[str, Hold]()
+        async for some in self._entries(whose):
+            for held in map(guard.holds, some):
+                may_go, stay = may_go + (not held), stay + bool(held)
+                for one in held:
+                    holds[one.reason] = one.latest(holds.get(one.reason))
+        return may_go, kept(self._archives, stay, [*holds.values()])
 
     # -- erasing ----------------------------------------------------------------------------------
 
     async def erase(self, tenant: str, tally: Tally) -> None:
         """Rows first, so that no archiver finds them again; then objects."""
-        guard, source, whose = await self._begin(tenant)
+        source, whose = await self._begin(tenant)
         if source is None and not [some async for some in self._entries(tenant)]:
             return
         async with self._fenced() as fence:
             if source is not None and whose is not None:
                 for relation in await self._relations(source, fence):
-                    await self._erase_rows(source, relation, whose, (guard, fence, tally))
+                    await self._erase_rows(source, relation, whose, (fence, tally))
             async for some in self._entries(whose or tenant):
-                gone = [one for one in some if guard.may_go(one.last_at)]
-                await self._erase_objects(gone, fence, tally)
+                await self._erase_objects(some, fence, tally)
 
     @asynccontextmanager
     async def _fenced(self) -> AsyncGenerator[Fence]:
@@ -160,38 +130,44 @@ class Archived:
             await fence.end(None)
 
     async def _erase_rows(
-        self,
-        source: Source,
-        relation: sql.Identifier,
-        whose: str,
-        under: tuple[Guard, Fence, Tally],
+        self, source: Source, relation: sql.Identifier, whose: str, under: tuple[Fence, Tally]
     ) -> None:
-        guard, fence, tally = under
-        words = sql.SQL(
+        """The lock comes first: nobody gives the table another name or other columns between the
+        look at what protects it and the deletion."""
+        fence, tally = under
+        while True:
+            async with self._pg.transaction("erase") as connection:
+                await exact(connection)
+                lock = sql.SQL("LOCK TABLE {} IN ROW EXCLUSIVE MODE").format(relation)
+                await connection.execute(lock)
+                await fence.prove(connection, "erasing")
+                guard = await self._guard(connection, source, relation)
+                found = await connection.execute(self._deletion(source, relation, whose, guard))
+                await tally.add(connection, self.name, found.rowcount)
+            if not found.rowcount:
+                return
+
+    def _deletion(
+        self, source: Source, relation: sql.Identifier, whose: str, guard: RowGuard
+    ) -> sql.Composed:
+        return sql.SQL(
             "WITH gone AS MATERIALIZED (SELECT r.tableoid AS part, r.ctid AS place FROM {0} AS r"
             " WHERE {1} AND {2} LIMIT {3} FOR UPDATE)"
             " DELETE FROM {0} AS r USING gone WHERE r.tableoid = gone.part AND r.ctid = gone.place"
         ).format(
             relation,
             self._is_tenants(source, whose),
-            self._may_go(source, guard),
+            guard.may_go,
             sql.Literal(self._options.rows),
         )
-        while True:
-            async with self._pg.transaction("erase") as connection:
-                await exact(connection)
-                await fence.prove(connection, "erasing")
-                found = await connection.execute(words)
-                await tally.add(connection, self.name, found.rowcount)
-            if not found.rowcount:
-                return
 
-    async def _erase_objects(self, gone: Sequence[Entry], fence: Fence, tally: Tally) -> None:
-        for url in {one.store for one in gone}:
-            here = [one for one in gone if one.store == url]
-            keys = [one.key for one in here]
+    async def _erase_objects(self, some: Sequence[Entry], fence: Fence, tally: Tally) -> None:
+        for url in {one.store for one in some}:
             async with self._pg.transaction("erase") as connection:
                 await fence.prove(connection, "erasing")
+                guard = await guard_objects(connection, self._table, self._pg.retentions.values())
+            here = [one for one in some if one.store == url and not guard.holds(one)]
+            keys = [one.key for one in here]
             await self._pg.stores.at(url).delete(*keys, *map(manifest_key, keys))
             async with self._pg.transaction("erase") as connection:
                 await fence.prove(connection, "erasing")
@@ -200,21 +176,20 @@ class Archived:
 
     # -- what is there ----------------------------------------------------------------------------
 
-    async def _begin(self, tenant: str) -> tuple[Guard, Source | None, str | None]:
-        """What a law says; the table, and its tenant as its column writes it, or None if the
-        column cannot have it."""
+    async def _begin(self, tenant: str) -> tuple[Source | None, str | None]:
+        """The table, and its tenant as its column writes it, or None if the column cannot have
+        it."""
+        if self._policy is None or self._policy.tenant is None:
+            return None, None
         async with self._pg.transaction("erase") as connection:
             await exact(connection)
-            known = await read_protection(connection, self._table)
-            source = None
-            if self._policy is not None and self._policy.tenant is not None:
-                source = await read_source(connection, self._policy)
-            now = await _now(connection)
-        given = self._policy.protection if self._policy is not None else None
-        legal = given if given is not None and is_shorter(known or Term(), given) else known
-        cutoff = legal.before(now) if isinstance(legal, Term) else None
-        whose = None if source is None else await self._as_written(source, tenant)
-        return Guard(legal, cutoff), source, whose
+            source = await read_source(connection, self._policy)
+        return source, await self._as_written(source, tenant)
+
+    async def _guard(
+        self, connection: Connection, source: Source, relation: sql.Identifier
+    ) -> RowGuard:
+        return await guard_rows(connection, source, relation, self._pg.retentions.values())
 
     async def _as_written(self, source: Source, tenant: str) -> str | None:
         column = source.policy.tenant or ""
@@ -261,17 +236,3 @@ class Archived:
         return sql.SQL("r.{} = {}::{}").format(
             sql.Identifier(column), sql.Literal(whose), source.type_of(column)
         )
-
-    def _may_go(self, source: Source, guard: Guard) -> sql.Composable:
-        if guard.is_open:
-            return sql.SQL("true")
-        if guard.cutoff is None:
-            return sql.SQL("false")
-        by = sql.Identifier(source.policy.by)
-        return sql.SQL("r.{} < {}::timestamptz").format(by, sql.Literal(guard.cutoff.isoformat()))
-
-
-async def _now(connection: Connection) -> datetime:
-    row = await (await connection.execute("SELECT now()")).fetchone()
-    assert row is not None  # noqa: S101 - a row of one value
-    return row[0]
