@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from datetime import UTC, date, datetime
@@ -9,10 +10,11 @@ from typing import Any
 
 import pytest
 
-from faena import Budget, BudgetView, CostReport, Faena, Money, Price
+from faena import Budget, BudgetView, CostReport, Faena, Money, Price, UpstreamUnavailable
 from faena.engine.calls import resilience
 from faena.engine.calls.resilience import Settled
 from faena.errors import ConfigError
+from faena.resilience.call_group import Permits
 from faena.resilience.upstream import Upstream
 from faena.testing import Harness, harness
 from tests._support.valkey import Server
@@ -122,6 +124,21 @@ async def test_a_cheaper_handler_uses_up_the_rest_if_the_expensive_call_reserves
         await h.drain()
         assert await receipt.handle.result() == reply
         assert str((await chat.view()).budgets[0].spent) == f"{cost} USD"
+
+
+async def test_a_call_with_an_estimate_of_its_own_takes_no_permit_that_reserved_less(
+    shop: Faena,
+) -> None:
+    prices = [Price("large", "1 USD"), Price("small", "0.01 USD")]
+    chat = shop.upstream("chat", prices=prices, estimate={"small": 1}, budgets=[Budget("5 USD")])
+    group = (await shop.runtime()).gate.group([chat], "")
+    group.permits = Permits(group, 1, math.inf)  # granted in advance, for a small one
+    with pytest.raises(UpstreamUnavailable, match="budget"):
+        async with chat.call(estimate={"large": 6}):
+            raise AssertionError("it was called without money")
+    assert group.permits.left == 1
+    async with chat.call():
+        assert group.permits.left == 0
 
 
 async def test_each_tenant_has_its_own(app: Faena, h: Harness) -> None:

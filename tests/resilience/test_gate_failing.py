@@ -7,11 +7,14 @@ from typing import Any
 
 import pytest
 
-from faena import Faena, Price
+from faena import Breaker, Faena, Price
 from faena.engine.calls import resilience
 from faena.engine.calls.resilience import Settled
 from faena.errors import ScriptError, StoreRejected, StoreUnavailable
-from faena.resilience.gate import Gate
+from faena.resilience.gate import _AT_ONCE, Gate
+from faena.states import State
+from tests._support.eventually import eventually
+from tests._support.working import Working
 
 
 class Refusing:
@@ -84,3 +87,49 @@ async def test_tries_become_rarer_while_the_broker_refuses(shop: Faena) -> None:
     gate._failures = 0
     assert pauses == sorted(pauses)
     assert (pauses[0], pauses[-1]) == (0.02, 5.0)
+
+
+async def test_no_handler_begins_while_nobody_can_be_asked(
+    shop: Faena, working: Working, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sms, ran = shop.upstream("sms"), list[int]()
+
+    @shop.queue("texts").task(upstreams=[sms])
+    async def send(number: int) -> None:
+        ran.append(number)
+
+    handle = (await send.enqueue(1)).handle
+    asked = Refusing(monkeypatch, 10**9, StoreUnavailable("away"))
+    decided: list[tuple[State, int]] = []
+
+    async def is_decided() -> bool:
+        view = await handle.view()
+        assert view is not None
+        if view.state not in {State.READY, State.RUNNING}:
+            decided.append((view.state, view.attempts_made))
+        return bool(decided)
+
+    async with working(shop):
+        await eventually(is_decided)
+    assert asked.calls
+    assert (ran, decided) == ([], [(State.DELAYED, 0)])
+
+
+async def test_reports_of_more_breakers_than_one_call_takes_all_arrive(
+    shop: Faena, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sms = shop.upstream("sms", breaker=Breaker(per="tenant"))
+    gate, admit, told = (await shop.runtime()).gate, resilience.admit, list[tuple[str, int]]()
+
+    async def watched(engine: Any, caller: Any, turn: Any, reports: Any, *rest: Any) -> Any:
+        told.extend((one.tenant, one.calls) for one in reports)
+        return await admit(engine, caller, turn, reports, *rest)
+
+    monkeypatch.setattr(resilience, "admit", watched)
+    tenants = [f"t{number}" for number in range(_AT_ONCE + 1)]
+    for calls in (1, 2):  # one that was left behind would never report again
+        for tenant in tenants:
+            gate.group([sms], tenant).counters[0].add_good(calls)
+        await gate.flush()
+        assert told == [(tenant, calls) for tenant in tenants]
+        told.clear()

@@ -145,3 +145,37 @@ async def test_a_handler_begins_only_with_a_permit_that_has_not_lapsed(
         await eventually(is_decided)
     assert called == ([] if is_spent else [1])
     assert await _spent(shop) == DOLLAR
+
+
+async def test_a_handler_does_not_begin_with_a_second_permit_that_came_too_late_either(
+    shop: Faena, other: Faena, working: Working, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ai, twin, queue = _ai(shop), _ai(other), shop.queue("answers")
+    called: list[int] = []
+    lots: list[str] = []
+    admit = Gate.admit
+
+    @queue.task(upstreams=[ai])
+    async def answer(question: int) -> None:
+        called.append(question)
+
+    async def slow_admit(gate: Gate, wanted: list[Wanted]) -> list[Granted]:
+        answers = await admit(gate, wanted)
+        if len(lots) < 2:
+            lots.append(answers[0].permits.stem)
+            await _lapse(shop, answers[0].permits)
+            if len(lots) == 2:
+                await _spend(other, twin)
+        return answers
+
+    monkeypatch.setattr(Gate, "admit", slow_admit)
+    await answer.enqueue(1)
+
+    async def is_decided() -> bool:
+        counts = await queue.counts()
+        return bool(counts["completed"] or (await queue.overview()).holds)
+
+    async with working(shop):
+        await eventually(is_decided)
+    assert (called, len(lots)) == ([], 2)
+    assert await _spent(shop) == DOLLAR
