@@ -81,12 +81,14 @@ BATCH_LIMIT: Final = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flags:
-    """What an operator may switch off."""
+    """What an operator may change."""
 
     is_fair: bool = True
     """Organisations take turns, also where neither order nor rate is theirs."""
     has_backpressure: bool = True
     """Full queues slow producers down, then refuse jobs."""
+    lease: str = "30s"
+    """How long after its last sign of life a worker has lost its jobs."""
 
 
 def retry_of(row: Row, pace: Pace) -> Retry:
@@ -119,6 +121,7 @@ def _declare(app: Faena, row: Row, pace: Pace, flags: Flags) -> Queue:
         fair=flags.is_fair or row.needs_turns,
         concurrency=row.slots,
         timeout=row.timeout,
+        lease=flags.lease,
         retry=retry_of(row, pace),
         retain=KEPT,
         backpressure=FULL if flags.has_backpressure else None,

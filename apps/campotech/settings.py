@@ -63,6 +63,7 @@ class Settings:
             flags=Flags(
                 is_fair=_flag(environ, "ENABLE_FAIR_SCHEDULING"),
                 has_backpressure=_flag(environ, "ENABLE_BACKPRESSURE"),
+                lease=environ.get("CAMPOTECH_LEASE", "30s"),
             ),
             storage=storage.Settings.from_env(environ),
             afip=afip.Settings.from_env(environ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any, Final, NamedTuple, Self
 
 from apps.campotech.pace import Pace
@@ -17,6 +18,10 @@ TOTAL: Final = (
     Budget("200 USD", thresholds=[50, 80, 90, 100]),
     Budget("2000 USD", per="month", thresholds=[50, 80, 90, 100]),
 )
+
+
+_SHORTEST: Final = timedelta(milliseconds=100)
+"""Of a breaker's times, whatever the speed."""
 
 
 class Upstreams(NamedTuple):
@@ -93,8 +98,8 @@ def _breaker(pace: Pace, open_time: str) -> Breaker:
     return Breaker(
         errors=0.5,
         volume=10,
-        window=pace.of("1m"),
-        open=pace.of(open_time),
-        longest=pace.of("10m"),
-        ramp=pace.of("30s"),
+        window=max(_SHORTEST, pace.of("1m")),
+        open=max(_SHORTEST, pace.of(open_time)),
+        longest=max(_SHORTEST, pace.of("10m")),
+        ramp=max(_SHORTEST, pace.of("30s")),
     )

@@ -76,6 +76,8 @@ class WhatsApp(StandIn):
         self.access_token = access_token or f"EAA{secrets.token_urlsafe(32)}"
         self.app_secret = app_secret or secrets.token_hex(16)
         self.phone_number_id, self.account_id = phone_number_id, "102290129340398"
+        self.numbers = {phone_number_id}
+        """All numbers of the account; the first one is that of its webhooks, unless they say."""
         self.is_window_kept = is_window_kept
         """Whether what is no template fails 24 h after the customer's last message."""
         self.templates = {(one.name, one.language): one for one in templates}
@@ -137,10 +139,13 @@ class WhatsApp(StandIn):
             return await self.notify(url, self.status(message_id, "failed", error))
         return await self.notify(url, *(self.status(message_id, one) for one in statuses))
 
-    async def notify(self, url: str, *events: Event, forgery: Forgery | None = None) -> Delivery:
-        """Tell `url` what has happened, in one webhook."""
-        number = {"display_phone_number": DISPLAYED, "phone_number_id": self.phone_number_id}
-        content = delivery.envelope(events, account_id=self.account_id, metadata=number)
+    async def notify(
+        self, url: str, *events: Event, forgery: Forgery | None = None, number: str | None = None
+    ) -> Delivery:
+        """Tell `url` what has happened to one of the numbers, in one webhook."""
+        whose = number or self.phone_number_id
+        metadata = {"display_phone_number": DISPLAYED, "phone_number_id": whose}
+        content = delivery.envelope(events, account_id=self.account_id, metadata=metadata)
         ids = [one.id for one in events]
         signed = delivery.signed(url, content, ids, self.app_secret, forgery)
         return await self._deliver(signed, forgery=forgery, is_replay=False)
@@ -243,7 +248,7 @@ class WhatsApp(StandIn):
     async def _get_media(self, ask: Ask) -> Reply:
         file = self.media.files.get(ask.id)
         asked_for = ask.request.query_params.get("phone_number_id", self.phone_number_id)
-        if file is None or asked_for != self.phone_number_id:
+        if file is None or asked_for not in self.numbers:
             raise Refused(100, _UNSUPPORTED, subcode=33)
         link = self.media.link(file, self.clock())
         url = f"{str(ask.request.base_url).rstrip('/')}/media/files/{link}"
@@ -259,5 +264,5 @@ class WhatsApp(StandIn):
         return Reply(response=response, subject=file.id, detail={"bytes": len(file.data)})
 
     def _check_number(self, number_id: str) -> None:
-        if number_id != self.phone_number_id:
+        if number_id not in self.numbers:
             raise Refused(100, _UNSUPPORTED, subcode=33)

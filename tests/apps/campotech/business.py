@@ -51,6 +51,8 @@ class Business:
         cuit, token = next_cuit(), new_token()
         made = cls(system, uuid4(), cuit, token, uuid4(), f"+5491155{cuit[4:10]}")
         sandbox.afip.registry.register(int(cuit), (1, 2))
+        if number is not None:
+            sandbox.whatsapp.numbers.add(number)
         if is_delegated:
             sandbox.afip.delegate(cuit, PLATFORM)
         async with system.pg.transaction() as connection:
