@@ -215,12 +215,13 @@ CHANGES = {
     "insert": "INSERT INTO {} VALUES (9000, 'o1', '2025-02-19 03:30+00')",
     "insert of a new tenant": "INSERT INTO {} VALUES (9000, 'o11', '2025-02-19 03:30+00')",
     "delete": "DELETE FROM {} WHERE id = 235",
+    "giving up of the archive": "UPDATE faena.archives SET state = 'discarded'",
 }
 
 
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("is_split", [False, True])
-async def test_rows_written_between_export_and_deletion_are_exported_again(
+async def test_rows_are_exported_again_after_a_change_between_export_and_deletion(
     pg: Postgres, archive: Archive, monkeypatch: pytest.MonkeyPatch, change: str, is_split: bool
 ) -> None:
     await (partitioned(pg) if is_split else run(pg, PLAIN))
@@ -235,6 +236,7 @@ async def test_rows_written_between_export_and_deletion_are_exported_again(
         "insert": before | {9000},
         "insert of a new tenant": before | {9000},
         "delete": before - {235},
+        "giving up of the archive": before,
     }[change]
     here = [row[0] for row in await run(pg, f"SELECT id FROM {table}")]
     there = [int(one["id"]) for one in await archived(pg, table)]

@@ -275,6 +275,20 @@ async def test_a_protection_recorded_during_a_run_ends_it(
     assert (done.rows, number(run)) == (6, ROWS - 6)
 
 
+async def test_a_protection_recorded_during_a_run_keeps_a_partition(
+    pg: Postgres, run: Callable[..., list[Any]], archive: Archive
+) -> None:
+    run(SPLIT)
+
+    def report(_: Any) -> None:
+        run("UPDATE faena.retentions SET legal = 'forever'")
+
+    pg.retain("v", **{**SHORT, "then": archive})
+    (done,) = await pg.archive(at=NOW, report=report)
+    assert "protected for ever" in (done.problem or "")
+    assert number(run, "v_1") == ROWS
+
+
 async def test_what_a_run_would_be_refused_is_a_problem_of_the_view(
     pg: Postgres, run: Callable[..., list[Any]]
 ) -> None:
@@ -372,7 +386,7 @@ async def test_another_service_without_keys_is_refused_and_not_looked_for(
     monkeypatch.delenv("AWS_ACCESS_KEY_ID", raising=False)
     monkeypatch.setenv("AWS_METADATA_ENDPOINT", "http://127.0.0.1:9")
     store = open_store(Bucket(name="cold", endpoint="http://127.0.0.1:9", region="us-east-1"))
-    with pytest.raises(StoreRejected, match="must have keys, got none"):
+    with pytest.raises(StoreRejected, match="must have both keys, got none"):
         await store.put("a/b", b"x")
 
 

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
 import pytest
+from psycopg import errors
 
-from faena.errors import StoreRejected, StoreUnavailable
-from faena.pg import Archive, Postgres
+from faena.errors import StoreRejected
+from faena.pg import FOREVER, Archive, Postgres
 from faena.pg.archive import deletion
 from faena.pg.archive.archiver import Archiver
 from faena.pg.archive.directory import DirectoryStore
 from faena.pg.archive.fence import Fence
+from faena.pg.archive.protection import protect
 from faena.pg.archive.store import open_store
+from faena.pg.partition.catalog import find_table
+from faena.pg.partition.name import read_name
+from tests._support.eventually import eventually
 from tests.pg.test_archive import NOW, PLAIN, changed_meanwhile, partitioned, run
 
 
@@ -55,7 +61,7 @@ async def test_nobody_writes_between_the_comparison_and_the_end_of_a_partition(
 
     async def compare(connection: Any, source: Any, unit: Any) -> None:
         await original(connection, source, unit)
-        with pytest.raises(StoreUnavailable) as caught:
+        with pytest.raises(errors.LockNotAvailable) as caught:
             await run(
                 pg,
                 "SET LOCAL lock_timeout TO '50ms'",
@@ -67,6 +73,75 @@ async def test_nobody_writes_between_the_comparison_and_the_end_of_a_partition(
     (done,) = await pg.archive(at=NOW)
     assert done.problem is None
     assert tried
+
+
+async def test_nobody_changes_columns_between_their_check_and_the_deletion(
+    pg: Postgres, archive: Archive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await run(pg, PLAIN)
+    pg.retain("visits", by="at", keep="9d", then=archive)
+    original, tried = deletion.check_columns, []
+
+    async def check(*given: Any) -> None:
+        await original(*given)
+        with pytest.raises(errors.LockNotAvailable) as caught:
+            await run(
+                pg,
+                "SET LOCAL lock_timeout TO '50ms'",
+                "ALTER TABLE visits ADD COLUMN more text DEFAULT 'precious'",
+            )
+        tried.append(caught.value)
+
+    monkeypatch.setattr(deletion, "check_columns", check)
+    (done,) = await pg.archive(at=NOW)
+    assert done.problem is None
+    assert tried
+
+
+async def test_a_partition_and_its_table_are_not_recorded_at_the_same_time(
+    pg: Postgres, database: str
+) -> None:
+    """Whoever records the partition waits for the table's protection, and is refused by it."""
+    await partitioned(pg)
+    pg.retain("pings", keep=FOREVER)
+    waiting = (
+        "SELECT count(*) FROM pg_stat_activity"
+        " WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    )
+    async with Postgres(pg.app, database) as other:
+        other.retain("pings_20250219", by="at", keep="2d", then="delete")
+        async with pg.transaction() as connection:
+            table = await find_table(connection, read_name("pings"))
+            await protect(connection, table, pg.retentions["pings"])
+            second = asyncio.create_task(other.archive(at=NOW))
+
+            async def is_waiting() -> bool:
+                return second.done() or await run(pg, waiting) != [(0,)]
+
+            await eventually(is_waiting)
+        (done,) = await second
+    assert "protected for ever as public.pings" in (done.problem or "")
+    assert await run(pg, "SELECT count(*) FROM pings_20250219") == [(24,)]
+
+
+async def test_an_object_that_a_frozen_archiver_writes_later_is_removed_by_the_next_runs(
+    pg: Postgres, archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await run(pg, PLAIN)
+    pg.retain("visits", by="at", keep="9d", then=archive)
+    await changed_meanwhile(pg, monkeypatch, "UPDATE visits SET note = '!' WHERE id = 240")
+    assert (await pg.archive(at=NOW))[0].problem is None
+    ((key,),) = await run(pg, "SELECT key FROM faena.archives WHERE state = 'discarded'")
+    path = tmp_path / "archives" / key
+    for _ in range(2):
+        assert not path.exists()
+        path.write_bytes(b"late")
+        assert (await pg.archive(at=NOW))[0].problem is None
+    assert not path.exists()
+    await run(pg, "UPDATE faena.archives SET changed_at = now() - interval '8 days'")
+    await pg.archive(at=NOW)
+    assert await run(pg, "SELECT count(*) FROM faena.archives WHERE state = 'discarded'") == [(0,)]
+    assert (await pg.verify_archives("visits")).problems == ()
 
 
 async def test_an_archiver_that_was_overtaken_takes_back_what_it_has_stored(

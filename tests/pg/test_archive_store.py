@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import os
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -187,6 +187,44 @@ async def test_a_directory_that_cannot_be_written_is_told(tmp_path: Path) -> Non
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreRejected, match="Not a directory"):
         await open_store(tmp_path / "file").put("a/b", b"")
+
+
+@pytest.mark.parametrize("how", ["put", "write"])
+async def test_a_file_and_its_folders_are_on_disk_before_it_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    """A power cut loses what was not synced: bytes, names, folders."""
+    seen: list[tuple[str, Path]] = []
+    sync, rename = os.fsync, os.replace
+
+    def watched_sync(handle: int) -> None:
+        sync(handle)
+        path = Path(f"/proc/self/fd/{handle}").readlink()
+        seen.append(("folder", path) if path.is_dir() else (f"{path.stat().st_size} bytes", path))
+
+    def watched_rename(source: Any, target: Any) -> None:
+        rename(source, target)
+        seen.append(("named", Path(target)))
+
+    async def chunks() -> AsyncIterator[bytes]:
+        yield b"12"
+        yield b"345"
+
+    async def stored(key: str) -> list[tuple[str, Path]]:
+        seen.clear()
+        await (store.put(key, b"12345") if how == "put" else store.write(key, chunks()))
+        return [*seen]
+
+    monkeypatch.setattr(os, "fsync", watched_sync)
+    monkeypatch.setattr(os, "replace", watched_rename)
+    root, store = tmp_path / "archives", open_store(tmp_path / "archives")
+    for key, folders in (
+        ("a/b/c", {root / "a/b", root / "a", root, tmp_path}),
+        ("a/b/d", {root / "a/b"}),
+    ):
+        (what, _), named, *synced = await stored(key)
+        assert (what, named) == ("5 bytes", ("named", root / key))
+        assert {path for kind, path in synced if kind == "folder"} == folders
 
 
 @pytest.mark.parametrize(

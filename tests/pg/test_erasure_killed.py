@@ -154,6 +154,30 @@ async def test_an_archiver_that_is_alive_is_waited_for(visits: Postgres) -> None
     assert (await numbers(visits))[1] == ("o1", 0, 0)
 
 
+async def test_an_erasure_that_was_overtaken_deletes_nothing(
+    visits: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one that was frozen, and wakes up when an archiver has the table."""
+    take = Fence.take
+
+    async def overtaken(self: Fence) -> None:
+        await take(self)
+        async with visits.transaction() as connection:
+            await connection.execute("UPDATE faena.archive_runs SET token = gen_random_uuid()")
+
+    asked = await visits.erase(tenant="o1", **ASKED)
+    with monkeypatch.context() as patched:
+        patched.setattr(Fence, "take", overtaken)
+        assert not await attempt(visits, asked.id)
+    told = await visits.erasures.look(asked.id)
+    assert "has taken over the archives of public.visits" in (told.problem or "")
+    assert (await numbers(visits))[1] == ("o1", 30, 0)
+    async with visits.transaction() as connection:
+        await connection.execute("UPDATE faena.archive_runs SET ended_at = now()")
+    assert await attempt(visits, asked.id)
+    assert (await numbers(visits))[1] == ("o1", 0, 0)
+
+
 def _is_stopped(pid: int) -> bool:
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
 
