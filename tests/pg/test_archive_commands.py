@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ pg_of_app.retain("visits", by="at", keep="5d", tenant="org", then=Archive())
 pg_of_app.retain("ratings", keep=FOREVER, legal="10y")
 TARGET = f"{__name__}:app"
 
+_STEP = re.compile(r"deleted, (\d+) rows?, \d+ objects?; (\d+) rows? so far")
 Cli = Callable[..., tuple[int, Any, str]]
 
 
@@ -57,6 +60,8 @@ def test_rows_are_archived_listed_verified_and_restored(url: str, cli: Cli) -> N
     code, told, _ = cli("run", "--dry-run")
     visits, ratings = told["items"]
     assert (code, len(visits["waiting"]), visits["rows"]) == (0, 10, 0)
+    assert [one["name"] for one in visits["leaving"]] == visits["waiting"]
+    assert visits["leaving"][0]["start"].endswith("Z")
     assert (ratings["then"], ratings["keep"], ratings["legal"]) == ("keep", "forever", "10y")
     assert execute(url, "SELECT count(*) FROM visits") == [(240,)]
     code, told, err = cli("run")
@@ -79,7 +84,7 @@ def test_rows_are_archived_listed_verified_and_restored(url: str, cli: Cli) -> N
 
 
 def test_it_is_told_in_words(url: str, cli: Cli) -> None:
-    for words in ((), ("status",), ("run", "--dry-run")):
+    for words in ((), ("status",)):
         _, text, _ = cli(*words, as_json=False)
         assert text.splitlines()[0].split()[:3] == ["table", "keep", "legal"]
         assert "None" not in text
@@ -88,6 +93,66 @@ def test_it_is_told_in_words(url: str, cli: Cli) -> None:
     assert "240 rows read back" in cli("verify", "visits", as_json=False)[1]
     text = cli("restore", "visits", "--into", "back", as_json=False)[1]
     assert text == "240 rows restored into public.back, 0 were there\n"
+
+
+def test_a_dry_run_lists_periods_with_about_how_many_rows(url: str, cli: Cli) -> None:
+    execute(url, "ANALYZE visits")
+    code, text, _ = cli("run", "--dry-run", as_json=False)
+    head, _, first, *_ = text.splitlines()
+    assert (code, head.split()) == (0, ["table", "partition", "or", "period", "then", "rows"])
+    assert re.match(r"visits +2025-\d\d-\d\d to 2025-\d\d-\d\d +archive +about \d+ rows", first)
+    numbers = [int(one) for one in re.findall(r"about (\d+) row", text)]
+    assert 120 < sum(numbers) < 480  # there are 240
+    assert cli("run", "ratings", "--dry-run", as_json=False)[1] == "nothing leaves now\n"
+
+
+def test_progress_tells_of_each_step_how_many_rows_it_moved(url: str, cli: Cli) -> None:
+    err = cli("run", as_json=False)[2]
+    steps = [(int(one), int(sums)) for one, sums in _STEP.findall(err)]
+    assert len(steps) > 1
+    assert [sums for _, sums in steps] == list(accumulate(one for one, _ in steps))
+
+
+def test_what_changes_something_is_recorded_with_its_author(
+    url: str, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAENA_BY", "eva")
+    assert cli("run", "--by", "ana")[0] == 0
+    assert cli("restore", "visits", "--into", "back")[0] == 0
+    assert cli("lower", "ratings", "--to", "5y", "--yes", "--by", "ana")[0] == 0
+    assert cli("restore", "visits", "--dry-run")[0] == 0  # changes nothing
+    assert execute(url, "SELECT by_whom, command, subject FROM faena.operations ORDER BY id") == [
+        ("ana", "archive run", ""),
+        ("eva", "archive restore", "visits into back"),
+        ("ana", "archive lower", "ratings to 5y"),
+    ]
+
+
+def test_lowering_a_protection_never_raises_it(url: str, cli: Cli) -> None:
+    assert cli("run")[0] == 0
+    assert cli("lower", "ratings", "--to", "2y", "--yes")[0] == 0
+    assert cli("lower", "ratings", "--to", "2y", "--yes")[0] == 0  # for another column
+    for term in ("5y", "forever"):
+        code, _, err = cli("lower", "ratings", "--to", term, "--yes", as_json=False)
+        assert (code, "to must not be longer than the recorded 2y" in err) == (2, True)
+    assert execute(url, "SELECT legal FROM faena.retentions WHERE table_name LIKE '%ratings'") == [
+        ("2y",)
+    ]
+    assert cli("lower", "ratings", "--yes")[0] == 0
+    code, _, err = cli("lower", "ratings", "--to", "1d", "--yes", as_json=False)
+    assert (code, "which is none" in err) == (2, True)
+
+
+def test_a_tenant_without_archives_and_a_time_that_ends_before_it_begins_are_refused(
+    url: str, cli: Cli
+) -> None:
+    assert cli("run")[0] == 0
+    code, _, err = cli("verify", "visits", "--tenant", "o11", as_json=False)
+    assert (code, "tenant must be one that has archives of public.visits" in err) == (2, True)
+    turned = ("--since", "2025-02-20", "--until", "2025-02-19")
+    for words in (("list", "visits"), ("restore", "visits", "--into", "back")):
+        code, _, err = cli(*words, *turned, as_json=False)
+        assert (code, "since must be before until" in err) == (2, True)
 
 
 def test_what_is_refused_is_an_exit_code(

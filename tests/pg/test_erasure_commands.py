@@ -99,6 +99,23 @@ def test_an_erasure_without_a_reason_or_a_yes_is_refused(filled: None, cli: Cli)
     assert cli("erase", "o1", "--status")[1]["requests"] == []
 
 
+def test_a_place_that_cannot_be_written_is_told_before_anybody_waits(
+    filled: None, cli: Cli, tmp_path: Path
+) -> None:
+    time = ("--from", "2020-01-01", "--to", "2030-01-01")
+    given = ("archive", "retrieve", "visits", "--tenant", "o1", *time, "--output")
+    code, _, err = cli(*given, str(tmp_path / "nodir" / "x.gz"), as_json=False)
+    assert (code, err.count("\n")) == (2, 1)
+    assert "--output must be a file in a directory that you can write to" in err
+
+
+def test_instants_of_an_erasure_end_with_z(filled: None, cli: Cli) -> None:
+    told = cli("erase", "o1", "--by", "ana", "--reason", "asked", "--yes")[1]
+    assert told["requested_at"].endswith("Z")
+    (request,) = cli("erase", "o1", "--status")[1]["requests"]
+    assert request["requested_at"].endswith("Z")
+
+
 def test_rows_are_retrieved_into_a_file(filled: None, cli: Cli, tmp_path: Path) -> None:
     time = ("--from", "2020-01-01", "--to", "2025-12-31")
     code, told, _ = cli("archive", "retrieve", "visits", "--tenant", "o1", *time)

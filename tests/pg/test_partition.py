@@ -487,3 +487,9 @@ async def test_partitions_belong_to_the_owner_of_their_table_whoever_makes_them(
         assert found == [(one, owner) for one in NAMES]
     finally:
         await run(pg, f"DROP OWNED BY {owner}, {member} CASCADE", f"DROP ROLE {member}, {owner}")
+
+
+async def test_a_first_day_centuries_ago_is_refused(pg: Postgres, jobs: PartitionedTable) -> None:
+    with pytest.raises(ArgumentError, match="since must need at most 3000 partitions, got 0001"):
+        await jobs.ensure(since=date(1, 1, 1))
+    assert not (await jobs.view()).partitions

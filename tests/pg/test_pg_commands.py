@@ -65,7 +65,10 @@ def test_migrations_are_applied_and_checked(
     code, told, _ = cli("migrate", "--check")
     assert (code, told["pending"], told["drift"][0]["what"]) == (1, [], "column outbox.extra")
     code, text, _ = cli("migrate", "--check", as_json=False)
-    assert (code, text) == (1, "all applied\ncolumn outbox.extra is extra\n")
+    assert (code, text) == (
+        1,
+        "the schema is not what its migrations make: column outbox.extra is extra\n",
+    )
     assert cli("migrate", as_json=False)[1] == "nothing to apply\n"
 
 
@@ -119,10 +122,15 @@ def test_partitions_are_created_listed_detached_and_attached(url: str, cli: Cli)
     assert [one["name"] for one in listed["partitions"]] == made
     assert listed["partitions"][0]["start"].endswith("Z")
     _, text, _ = cli("partitions", as_json=False)
+    assert text.splitlines()[2].split()[3] == "unknown"  # never analyzed
+    execute(url, f"ANALYZE {made[0]}")
+    assert " 0 + unknown " in cli("partitions", as_json=False)[1]
     assert text.splitlines()[0].split()[:3] == ["table", "every", "partitions"]
     assert cli("partitions", "detach", "jobs", made[1])[0] == 0
     assert "gap" in " ".join(cli("partitions")[1]["items"][0]["problems"])
-    assert cli("partitions", "attach", "jobs", made[1])[1]["attached"] == made[1]
+    assert cli("partitions", "attach", "jobs", made[1], "--by", "ana")[1]["attached"] == made[1]
+    noted = execute(url, "SELECT by_whom, command FROM faena.operations ORDER BY id DESC LIMIT 1")
+    assert noted == [("ana", "partitions attach")]
     code, _, err = cli("partitions", "detach", "job", made[1], as_json=False)
     assert (code, "did you mean 'jobs'?" in err) == (2, True)
 
@@ -158,7 +166,16 @@ def test_a_table_that_is_not_declared_is_converted_with_options(url: str, cli: C
     code, _, err = cli("partitions", "convert", "visits", as_json=False)
     assert (code, "must be one that is declared" in err) == (2, True)
     words = ("--by", "at", "--every", "week", "--ahead", "2", "--tenant", "org")
-    assert cli("partitions", "convert", "visits", *words)[1]["step"] == "copied"
+    code, told, err = cli("partitions", "convert", "visits", *words)
+    assert told["step"] == "copied"
+    missing = 'the app must declare pg.partitioned("visits", every="week"), else no partitions'
+    assert err.startswith(missing)
+    text = cli("partitions", "convert", "visits", *words, as_json=False)[1]
+    assert 'pg.partitioned("visits", every="week")' in text
+    assert (
+        'pg.partitioned("visits", every=…)'
+        in cli("partitions", "status", "visits", as_json=False)[1]
+    )
     assert cli("partitions", "cancel", "visits", "--yes")[1]["cancelled"] is True
     code, _, err = cli("partitions", "status", "visits", as_json=False)
     assert (code != 0, "no conversion of public.visits was begun" in err) == (True, True)

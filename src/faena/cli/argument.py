@@ -195,6 +195,11 @@ def by(command: F) -> F:
     )(command)
 
 
+def whoever() -> str:
+    """Who runs a command whose --by means something else."""
+    return check_label("by", os.environ.get(_BY) or _whoever())
+
+
 def _whoever() -> str:
     """The current user and host, in characters that a label may have."""
     try:

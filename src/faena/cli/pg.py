@@ -91,10 +91,10 @@ def _check(output: Output, found: Postgres, step: Step | None) -> None:
         return missing, await drift(found)
 
     names, differences = run(found, work)
-    lines = [f"pending: {', '.join(names)}" if names else "all applied"]
-    lines += [str(one) for one in differences]
+    lines = [f"pending: {', '.join(names)}"] if names else []
+    lines += [f"the schema is not what its migrations make: {one}" for one in differences]
     told = [one.to_dict() for one in differences]
-    output.say({"pending": names, "drift": told}, "\n".join(lines))
+    output.say({"pending": names, "drift": told}, "\n".join(lines or ["all applied"]))
     if names or differences:
         raise click.exceptions.Exit(1)
 

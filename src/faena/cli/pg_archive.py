@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from rich.console import Console
 
-from faena.cli.argument import MOMENT, ListedCommands, common, confirm, example, split, words
+from faena.cli.argument import MOMENT, ListedCommands, by, common, confirm, example, split, words
 from faena.cli.json_output import document
 from faena.cli.output import Output, counted, table
-from faena.cli.pg_session import find_pg, run
+from faena.cli.pg_session import Asked, find_pg, run
 
 if TYPE_CHECKING:
-    from faena.pg import RetentionView
+    from faena.pg import LeavingView, Postgres, RetentionView
     from faena.pg.archive.archiver import Progress
     from faena.pg.archive.run import Archived
 
 _POLICIES: Final = ("table", "keep", "legal", "then", "cutoff", "waiting", "archived", "problems")
+_LEAVING: Final = ("table", "partition or period", "then", "rows")
 _OBJECTS: Final = ("id", "tenant", "from", "to", "rows", "bytes", "state", "key")
 
 
@@ -59,19 +60,16 @@ def status(output: Output, words: tuple[str, ...]) -> None:
 @archive.command("run", epilog=example("faena pg archive run", "faena pg archive run jobs"))
 @words("[MODULE:APP] [TABLE]...")
 @click.option("--dry-run", is_flag=True, help="Change nothing; show what would leave.")
+@by
 @common
 @click.pass_obj
-def run_(output: Output, words: tuple[str, ...], dry_run: bool) -> None:
+def run_(output: Output, words: tuple[str, ...], dry_run: bool, by: str) -> None:
     """Move old rows now, as the daily job does; exit with 1 if a table is refused."""
     target, names = split(words, rest="TABLE")
     pg = find_pg(target)
     chosen = [pg.retention(name) for name in names]
     if dry_run:
-        views = run(pg, pg.retention_views)
-        views = [one for one in views if not names or one.table in map(str, chosen)]
-        output.list(views, lambda console: _draw(console, views))
-        if any(one.problems for one in views):
-            raise click.exceptions.Exit(1)
+        _preview(output, pg, [str(one) for one in chosen])
         return
 
     async def work() -> list[Any]:
@@ -79,10 +77,33 @@ def run_(output: Output, words: tuple[str, ...], dry_run: bool) -> None:
             return await pg.archive(report=_tell)
         return [one for name in names for one in await pg.archive(name, report=_tell)]
 
-    done = run(pg, work)
+    done = run(pg, work, Asked(by, "archive run", " ".join(names)))
     lines = [f"{one.table}: {one.problem or _moved(one)}" for one in done]
     output.say({"items": [document(one) for one in done]}, "\n".join(lines) or "no policy")
     if any(one.problem for one in done):
+        raise click.exceptions.Exit(1)
+
+
+def _preview(output: Output, pg: Postgres, names: list[str]) -> None:
+    """What the next run would move, by partition or period."""
+
+    async def look() -> list[tuple[RetentionView, list[LeavingView]]]:
+        views = [one for one in await pg.retention_views() if not names or one.table in names]
+        return [(one, [] if one.problems else await pg.leaving(one.table)) for one in views]
+
+    found = run(pg, look)
+    told = [{**document(one), "leaving": [document(each) for each in some]} for one, some in found]
+
+    def draw(console: Console) -> None:
+        rows = [(each.table, each.name, each.then, f"about {counted(each.rows, 'row')}")
+                for _, some in found for each in some]  # fmt: skip
+        console.print(table(_LEAVING, rows, none="nothing leaves now"))
+        for one, _ in found:
+            for problem in one.problems:
+                console.print(f"{one.table}: {problem}", markup=False, highlight=False)
+
+    output.list(told, draw)
+    if any(one.problems for one, _ in found):
         raise click.exceptions.Exit(1)
 
 
@@ -142,6 +163,7 @@ def verify(output: Output, words: tuple[str, ...], tenant: str | None) -> None:
 @click.option("--since", type=MOMENT, help="Only objects with rows from then on.")
 @click.option("--until", type=MOMENT, help="Only objects with rows before.")
 @click.option("--dry-run", is_flag=True, help="Change nothing; show what would be restored.")
+@by
 @common
 @click.pass_obj
 def restore(
@@ -152,6 +174,7 @@ def restore(
     since: datetime | None,
     until: datetime | None,
     dry_run: bool,
+    by: str,
 ) -> None:
     """Bring rows back, in whole objects; those that are there already are left as they are."""
     target, (name,) = split(words, "TABLE")
@@ -162,7 +185,11 @@ def restore(
         told = f"{counted(len(some), 'object')} with {counted(rows, 'row')} would be restored"
         output.say({"objects": len(some), "rows": rows}, told)
         return
-    done = run(pg, lambda: pg.restore(name, into=into, tenant=tenant, since=since, until=until))
+    done = run(
+        pg,
+        lambda: pg.restore(name, into=into, tenant=tenant, since=since, until=until),
+        Asked(by, "archive restore", f"{name} into {into or name}"),
+    )
     told = f"{counted(done.rows, 'row')} restored into {done.table}, {done.skipped} were there"
     output.say(done, told)
 
@@ -171,14 +198,16 @@ def restore(
 @words("[MODULE:APP] TABLE")
 @click.option("--to", help="The least time that rows are kept.  [default: no such time]")
 @click.option("--yes", is_flag=True, help="Do not ask.")
+@by
 @common
 @click.pass_obj
-def lower(output: Output, words: tuple[str, ...], to: str | None, yes: bool) -> None:
+def lower(output: Output, words: tuple[str, ...], to: str | None, yes: bool, by: str) -> None:
     """Lower the recorded protection of a table, so that a shorter policy may delete its rows."""
     target, (name,) = split(words, "TABLE")
     pg = find_pg(target)
     confirm(f"May rows of {name} be deleted after {to or 'any time'}?", yes=yes)
-    found = run(pg, lambda: pg.lower_protection(name, to))
+    asked = Asked(by, "archive lower", f"{name} to {to or 'no time'}")
+    found = run(pg, lambda: pg.lower_protection(name, to), asked)
     output.say({"table": found, "legal": to}, f"{found} is protected for {to or 'no time'}")
 
 
@@ -188,8 +217,9 @@ def _moved(one: Archived) -> str:
 
 def _tell(progress: Progress) -> None:
     click.echo(
-        f"{progress.table} {progress.period}: {progress.step}, {counted(progress.rows, 'row')}, "
-        f"{counted(progress.objects, 'object')}",
+        f"{progress.table} {progress.period}: {progress.step}, "
+        f"{counted(progress.step_rows, 'row')}, {counted(progress.step_objects, 'object')}; "
+        f"{counted(progress.rows, 'row')} so far",
         err=True,
     )
 

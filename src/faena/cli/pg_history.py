@@ -10,10 +10,10 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from faena.cli.argument import MOMENT, Commands, Whole, common, confirm, example, split, words
+from faena.cli.argument import MOMENT, Commands, Whole, by, common, confirm, example, split, words
 from faena.cli.json_output import document
 from faena.cli.output import Output, facts, plain, table
-from faena.cli.pg_session import find_pg, run
+from faena.cli.pg_session import Asked, find_pg, run
 from faena.cli.session import run as run_with_broker
 
 if TYPE_CHECKING:
@@ -128,14 +128,20 @@ def stats(output: Output, words: tuple[str, ...], window: str | None, **given: A
 @history.command(epilog=example("faena pg history erase acme --yes"))
 @words("[MODULE:APP] TENANT")
 @click.option("--yes", is_flag=True, help="Do not ask.")
+@by
 @common
 @click.pass_obj
-def erase(output: Output, words: tuple[str, ...], *, yes: bool) -> None:
+def erase(output: Output, words: tuple[str, ...], *, yes: bool, by: str) -> None:
     """Delete what the history has of a tenant, and what waits for it in the broker."""
     target, (tenant,) = split(words, "TENANT")
     found = find_pg(target)
     confirm(f"delete the history of tenant {tenant}?", yes=yes)
-    number = run_with_broker(found.app, lambda: found.history.erase(tenant=tenant))
+
+    async def work() -> int:
+        await Asked(by, "history erase", tenant).note(found)
+        return await found.history.erase(tenant=tenant)
+
+    number = run_with_broker(found.app, work)
     output.say({"erased": number}, f"erased {number} rows")
 
 

@@ -13,14 +13,16 @@ from faena.cli.argument import (
     DURATION,
     ListedCommands,
     Whole,
+    by,
     common,
     confirm,
     example,
     split,
+    whoever,
     words,
 )
 from faena.cli.output import Output, counted, facts, table
-from faena.cli.pg_session import find_pg, run
+from faena.cli.pg_session import Asked, find_pg, run
 
 if TYPE_CHECKING:
     from faena.pg import Conversion, Postgres, TableView
@@ -67,13 +69,14 @@ def list_(output: Output, words: tuple[str, ...]) -> None:
 
 @partitions.command(epilog=example("faena pg partitions ensure shop.tasks:app"))
 @words("[MODULE:APP]")
+@by
 @common
 @click.pass_obj
-def ensure(output: Output, words: tuple[str, ...]) -> None:
+def ensure(output: Output, words: tuple[str, ...], by: str) -> None:
     """Create the partitions that are missing now and ahead; exit with 1 if a table is refused."""
     target, _ = split(words)
     pg = find_pg(target)
-    done = run(pg, pg.ensure_partitions)
+    done = run(pg, pg.ensure_partitions, Asked(by, "partitions ensure"))
     lines = [f"{name}: {', '.join(made) or 'nothing missing'}" for name, made in done.made.items()]
     lines += [f"{name}: {'; '.join(found)}" for name, found in done.problems.items()]
     output.say(done, "\n".join(lines) or "no table")
@@ -83,13 +86,15 @@ def ensure(output: Output, words: tuple[str, ...]) -> None:
 
 @partitions.command(epilog=example("faena pg partitions detach locations locations_20250101"))
 @words("[MODULE:APP] TABLE PARTITION")
+@by
 @common
 @click.pass_obj
-def detach(output: Output, words: tuple[str, ...]) -> None:
+def detach(output: Output, words: tuple[str, ...], by: str) -> None:
     """Take a partition out, beside readers and writers; its rows stay in a table."""
     target, (name, partition) = split(words, "TABLE", "PARTITION")
     pg = find_pg(target)
-    run(pg, lambda: pg.partitioned_table(name).detach(partition))
+    asked = Asked(by, "partitions detach", partition)
+    run(pg, lambda: pg.partitioned_table(name).detach(partition), asked)
     output.say({"table": name, "detached": partition}, f"{partition} is detached")
 
 
@@ -100,14 +105,16 @@ def detach(output: Output, words: tuple[str, ...]) -> None:
     type=click.DateTime(["%Y-%m-%d"]),
     help="A day of its period.  [default: the one in its name]",
 )
+@by
 @common
 @click.pass_obj
-def attach(output: Output, words: tuple[str, ...], day: datetime | None) -> None:
+def attach(output: Output, words: tuple[str, ...], day: datetime | None, by: str) -> None:
     """Put a detached partition back; its rows are checked before."""
     target, (name, partition) = split(words, "TABLE", "PARTITION")
     pg = find_pg(target)
     found = pg.partitioned_table(name)
-    period = run(pg, lambda: found.attach(partition, day=day.date() if day else None))
+    asked = Asked(by, "partitions attach", partition)
+    period = run(pg, lambda: found.attach(partition, day=day.date() if day else None), asked)
     output.say(
         {"table": name, "attached": partition, "start": period.start, "end": period.end},
         f"{partition} is attached: {period}",
@@ -145,7 +152,11 @@ def convert(
     if every is None:
         pg.partitioned_table(name)
     conversion = pg.convert(name, by=by or "created_at", every=every, ahead=ahead, tenant=tenant)
-    _print(output, run(pg, lambda: conversion.run(_tell)))
+    missing = _undeclared(pg, name, every)
+    if missing:
+        click.echo(missing, err=True)
+    asked = Asked(whoever(), "partitions convert", name)
+    _print(output, run(pg, lambda: conversion.run(_tell), asked), missing)
 
 
 @partitions.command(epilog=example("faena pg partitions status locations"))
@@ -160,46 +171,51 @@ def status(output: Output, words: tuple[str, ...]) -> None:
 @partitions.command(epilog=example("faena pg partitions swap locations"))
 @words("[MODULE:APP] TABLE")
 @click.option("--hold", type=DURATION, default="2s", show_default=True, help="Under the lock.")
+@by
 @common
 @click.pass_obj
-def swap(output: Output, words: tuple[str, ...], hold: str) -> None:
+def swap(output: Output, words: tuple[str, ...], hold: str, by: str) -> None:
     """Give the partitioned twin the table's name; writes reach both tables, for a way back."""
-    _change(output, words, lambda conversion: conversion.swap(hold=hold))
+    _change(output, words, lambda conversion: conversion.swap(hold=hold), (by, "swap"))
 
 
 @partitions.command(epilog=example("faena pg partitions revert locations"))
 @words("[MODULE:APP] TABLE")
 @click.option("--hold", type=DURATION, default="2s", show_default=True, help="Under the lock.")
+@by
 @common
 @click.pass_obj
-def revert(output: Output, words: tuple[str, ...], hold: str) -> None:
+def revert(output: Output, words: tuple[str, ...], hold: str, by: str) -> None:
     """Give the plain table its name again, with everything written since the swap."""
-    _change(output, words, lambda conversion: conversion.revert(hold=hold))
+    _change(output, words, lambda conversion: conversion.revert(hold=hold), (by, "revert"))
 
 
 @partitions.command(epilog=example("faena pg partitions finish locations --drop"))
 @words("[MODULE:APP] TABLE")
 @click.option("--drop", is_flag=True, help="Drop the plain table as well.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
+@by
 @common
 @click.pass_obj
-def finish(output: Output, words: tuple[str, ...], drop: bool, yes: bool) -> None:
+def finish(output: Output, words: tuple[str, ...], drop: bool, yes: bool, by: str) -> None:
     """End the mirror after a swap: there is no way back then."""
     if drop:
         confirm("Drop the table as it was before the conversion?", yes=yes)
-    _change(output, words, lambda conversion: conversion.finish(drop=drop))
+    what = "finish --drop" if drop else "finish"
+    _change(output, words, lambda conversion: conversion.finish(drop=drop), (by, what))
 
 
 @partitions.command(epilog=example("faena pg partitions cancel locations --yes"))
 @words("[MODULE:APP] TABLE")
 @click.option("--yes", is_flag=True, help="Do not ask.")
+@by
 @common
 @click.pass_obj
-def cancel(output: Output, words: tuple[str, ...], yes: bool) -> None:
+def cancel(output: Output, words: tuple[str, ...], yes: bool, by: str) -> None:
     """Give a conversion up before its swap: the mirror ends and the twin is dropped."""
     pg, conversion, name = _find(words)
     confirm(f"Drop the partitioned twin of {name}?", yes=yes)
-    run(pg, conversion.cancel)
+    run(pg, conversion.cancel, Asked(by, "partitions cancel", name))
     output.say({"table": name, "cancelled": True}, f"the conversion of {name} is cancelled")
 
 
@@ -213,9 +229,12 @@ def _change(
     output: Output,
     words: tuple[str, ...],
     work: Callable[[Conversion], Awaitable[ConversionView]],
+    change: tuple[str, str] | None = None,
 ) -> None:
-    pg, conversion, _ = _find(words)
-    _print(output, run(pg, lambda: work(conversion)))
+    """`change`: who asks for it, and its command."""
+    pg, conversion, name = _find(words)
+    asked = None if change is None else Asked(change[0], f"partitions {change[1]}", name)
+    _print(output, run(pg, lambda: work(conversion), asked), _undeclared(pg, name))
 
 
 def _tell(progress: Progress) -> None:
@@ -228,20 +247,41 @@ def _share(how_far: Progress | ConversionView) -> str:
     return f"{counted(how_far.copied, 'row')}{share}"
 
 
-def _print(output: Output, view: ConversionView) -> None:
+def _undeclared(pg: Postgres, name: str, every: str | None = None) -> str | None:
+    """Nobody makes partitions of a table that the app does not declare."""
+    if name in pg.partitioned_tables:
+        return None
+    interval = f'"{every}"' if every else "…"
+    return (
+        f'the app must declare pg.partitioned("{name}", every={interval}), else no partitions are '
+        f"made after the ones ahead, and later rows are refused"
+    )
+
+
+def _print(output: Output, view: ConversionView, missing: str | None = None) -> None:
     rows: list[tuple[str, Any]] = [
         ("table", view.table),
         ("step", view.step),
         ("copied", _share(view)),
         ("verified", counted(view.verified, "period")),
         ("next", view.next),
+        ("declare", missing),
     ]
+    rows = [one for one in rows if one[0] != "declare" or missing]
     output.show(view, lambda console: console.print(facts(rows)))
+
+
+def _rows(numbers: list[int | None]) -> str:
+    """Estimates of the server, which has none of a partition that it never analyzed."""
+    known = [one for one in numbers if one is not None]
+    if len(known) == len(numbers):
+        return str(sum(known))
+    return f"{sum(known)} + unknown" if known else "unknown"
 
 
 def _row(view: TableView) -> tuple[object, ...]:
     attached = [one for one in view.partitions if one.is_attached]
-    rows = sum(one.rows or 0 for one in attached)
+    rows = _rows([one.rows for one in attached])
     size = f"{sum(one.size for one in attached) / 2**20:.1f} MiB"
     runway = "" if view.runway is None else f"{view.runway:%Y-%m-%d}"
     return (

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 from rich.console import Console
 
 from faena.cli.argument import by, common, confirm, example, split, words
+from faena.cli.json_output import document
 from faena.cli.output import Output, facts, table
 from faena.cli.pg_session import find_pg, run
 
 if TYPE_CHECKING:
-    from faena.pg import ErasurePlan, ErasureView, RetrievalView
+    from faena.pg import ErasurePlan, ErasureView, Postgres, RetrievalView
+
+_WAITING: Final = (
+    "waiting for a worker that serves the queue archives: `faena worker --queues archives`"
+)
 
 
 @click.command(
@@ -42,15 +48,18 @@ def retrieve(
     """Collect a tenant's archived rows of a time into a file; exit with 1 if that fails."""
     target, (name,) = split(words, "TABLE")
     pg = find_pg(target)
+    _check_place(path)
 
     async def work() -> RetrievalView:
         async with pg.app:
             found = await pg.retrievals.retrieve(name, tenant=tenant, start=start, end=end)
+            if path is not None and found.state == "waiting":
+                click.echo(_WAITING, err=True)
             while path is not None and found.state == "waiting":
                 await asyncio.sleep(0.5)
                 found = await pg.retrievals.look(found.id, tenant=tenant)
             if path is not None and found.state == "ready":
-                await pg.retrievals.save(found.id, path, tenant=tenant)
+                await _save(pg, found.id, path, tenant)
             return found
 
     view = run(pg, work)
@@ -58,6 +67,22 @@ def retrieve(
     output.show(view, lambda console: console.print(facts(rows)))
     if view.state == "failed":
         raise click.exceptions.Exit(1)
+
+
+def _check_place(path: Path | None) -> None:
+    """Before anybody waits."""
+    if path is not None and not (path.parent.is_dir() and os.access(path.parent, os.W_OK)):
+        raise click.UsageError(
+            f"--output must be a file in a directory that you can write to, got {path}"
+        )
+
+
+async def _save(pg: Postgres, request: str, path: Path, tenant: str) -> None:
+    try:
+        await pg.retrievals.save(request, path, tenant=tenant)
+    except OSError as error:
+        words = f"{path} cannot be written: {error.strerror or error}; the file is kept for a day"
+        raise click.ClickException(words) from error
 
 
 @click.command(
@@ -109,13 +134,13 @@ def erase(
 
     if dry_run or status:
         plan, known = run(pg, look)
-        told = plan.to_dict()
+        told = {**plan.to_dict(), **document(plan)}
         if status:
-            told["requests"] = [one.to_dict() for one in known]
+            told["requests"] = [document(one) for one in known]
         output.show(told, lambda console: _draw(console, plan, known))
         return
     view = run(pg, ask)
-    output.say(view.to_dict(), f"erasure {view.id} of {tenant} is {view.state}")
+    output.say(document(view), f"erasure {view.id} of {tenant} is {view.state}")
 
 
 def _draw(console: Console, plan: ErasurePlan, known: list[ErasureView]) -> None:

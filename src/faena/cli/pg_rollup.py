@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 import click
 from rich.console import Console
 
-from faena.cli.argument import ListedCommands, common, example, split, words
+from faena.cli.argument import ListedCommands, by, common, example, split, words
 from faena.cli.output import Output, counted, table
-from faena.cli.pg_session import find_pg, run
+from faena.cli.pg_session import Asked, find_pg, run
 
 if TYPE_CHECKING:
     from faena.pg import Postgres, RollupProgress, RollupView
@@ -58,9 +58,10 @@ def list_(output: Output, words: tuple[str, ...]) -> None:
 )
 @words("[MODULE:APP] [ROLL-UP]")
 @click.option("--day", type=_DAY, help="A day of the period.  [default: recent periods]")
+@by
 @common
 @click.pass_obj
-def run_(output: Output, words: tuple[str, ...], day: datetime | None) -> None:
+def run_(output: Output, words: tuple[str, ...], day: datetime | None, by: str) -> None:
     """Compute periods anew: recent ones of all roll-ups or of one, or the one of a day.
 
     Exit with 1 if a roll-up is refused.
@@ -72,7 +73,7 @@ def run_(output: Output, words: tuple[str, ...], day: datetime | None) -> None:
     if day is not None and not names:
         raise click.UsageError("ROLL-UP must be given with --day")
     if not names:
-        _run_all(output, pg)
+        _run_all(output, pg, by)
         return
     found = pg.declared_rollup(names[0])
 
@@ -80,12 +81,12 @@ def run_(output: Output, words: tuple[str, ...], day: datetime | None) -> None:
         done = await found.run_recent() if day is None else [await found.run(day.date())]
         return [str(one.start) for one in done]
 
-    days = run(pg, work)
+    days = run(pg, work, Asked(by, "rollup run", f"{found.name} {day.date() if day else ''}"))
     output.say({"ran": {found.name: days}}, f"{found.name}: {', '.join(days) or 'sealed'}")
 
 
-def _run_all(output: Output, pg: Postgres) -> None:
-    done = run(pg, pg.run_rollups)
+def _run_all(output: Output, pg: Postgres, by: str) -> None:
+    done = run(pg, pg.run_rollups, Asked(by, "rollup run"))
     lines = [f"{name}: {', '.join(ran) or 'sealed'}" for name, ran in done.ran.items()]
     lines += [f"{name}: {'; '.join(why)}" for name, why in done.problems.items()]
     output.say(done, "\n".join(lines) or "no roll-up")
@@ -99,14 +100,18 @@ def _run_all(output: Output, pg: Postgres) -> None:
 @words("[MODULE:APP] ROLL-UP")
 @click.option("--first", type=_DAY, required=True, help="A day of the first period.")
 @click.option("--last", type=_DAY, required=True, help="A day of the last period.")
+@by
 @common
 @click.pass_obj
-def backfill(output: Output, words: tuple[str, ...], first: datetime, last: datetime) -> None:
+def backfill(
+    output: Output, words: tuple[str, ...], first: datetime, last: datetime, by: str
+) -> None:
     """Compute all periods of a range; run it again after an interruption: it goes on."""
     target, (name,) = split(words, "ROLL-UP")
     pg = find_pg(target)
     found = pg.declared_rollup(name)
-    done = run(pg, lambda: found.backfill(first.date(), last.date(), _tell))
+    asked = Asked(by, "rollup backfill", f"{found.name} {first.date()} {last.date()}")
+    done = run(pg, lambda: found.backfill(first.date(), last.date(), _tell), asked)
     output.say(
         {"name": found.name, "done": done.done, "total": done.total},
         f"{found.name}: {counted(done.done, 'period')}",
@@ -118,9 +123,10 @@ def backfill(output: Output, words: tuple[str, ...], first: datetime, last: date
 @click.option(
     "--before", type=_DAY, required=True, help="Periods that begin before this day are sealed."
 )
+@by
 @common
 @click.pass_obj
-def seal(output: Output, words: tuple[str, ...], before: datetime) -> None:
+def seal(output: Output, words: tuple[str, ...], before: datetime, by: str) -> None:
     """Never compute old periods again; a seal is only moved forwards."""
     target, (name,) = split(words, "ROLL-UP")
     pg = find_pg(target)
@@ -130,7 +136,7 @@ def seal(output: Output, words: tuple[str, ...], before: datetime) -> None:
         await found.seal(before.date())
         return await found.view()
 
-    sealed = run(pg, work).sealed_before
+    sealed = run(pg, work, Asked(by, "rollup seal", f"{name} {before.date()}")).sealed_before
     output.say(
         {"name": found.name, "sealed_before": str(sealed)}, f"{found.name}: sealed before {sealed}"
     )

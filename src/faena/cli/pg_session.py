@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from faena.cli.app_lookup import find_app
 from faena.errors import ConfigError
@@ -30,12 +30,28 @@ def find_pg(target: str) -> Postgres:
     return Postgres.of(app)
 
 
-def run(pg: Postgres, work: Callable[[], Awaitable[T]]) -> T:
+class Asked(NamedTuple):
+    """A change that somebody asks for; it is recorded before it is begun."""
+
+    by: str
+    command: str
+    subject: str = ""
+
+    async def note(self, pg: Postgres) -> None:
+        """Enter it in `faena.operations`."""
+        from faena.pg.operation import note_operation  # noqa: PLC0415 - needs psycopg
+
+        await note_operation(pg, *self)
+
+
+def run(pg: Postgres, work: Callable[[], Awaitable[T]], asked: Asked | None = None) -> T:
     """Do the work, then disconnect; an unreachable server is an error within seconds."""
 
     async def session() -> T:
         async with pg:
             await pg.reach(_CONNECT_S)
+            if asked is not None:
+                await asked.note(pg)
             return await work()
 
     return asyncio.run(session())

@@ -11,7 +11,7 @@ PostgreSQL run whether it answers or not.
 from faena.pg.archive.policy import Archive, Expired, Policy
 from faena.pg.archive.store import Bucket
 from faena.pg.archive.term import FOREVER
-from faena.pg.archive.view import ArchiveView, RetentionView
+from faena.pg.archive.view import ArchiveView, LeavingView, RetentionView
 from faena.pg.conversion.conversion import Conversion
 from faena.pg.erasure.erasures import Erasures
 from faena.pg.erasure.option import Erasure
@@ -48,6 +48,7 @@ __all__ = [
     "History",
     "HistoryView",
     "JobHistory",
+    "LeavingView",
     "OutboxView",
     "PartitionView",
     "PartitionedTable",

@@ -70,8 +70,11 @@ class Progress(NamedTuple):
     step: str
     period: str
     rows: int
-    """That have left the table, or were exported with a partition."""
+    """That have left the table, or were exported with a partition, since the run began."""
     objects: int
+    step_rows: int
+    """Of them, in this step."""
+    step_objects: int
 
 
 Report: TypeAlias = Callable[[Progress], None]
@@ -334,8 +337,8 @@ class Archiver:
         self.rows += rows
         self.objects += objects
         if self._report is not None:
-            told = Progress(self._source.name, step, str(unit), self.rows, self.objects)
-            self._report(told)
+            name, sums = self._source.name, (self.rows, self.objects)
+            self._report(Progress(name, step, str(unit), *sums, rows, objects))
 
 
 async def _store(store: ObjectStore, one: Exported) -> None:

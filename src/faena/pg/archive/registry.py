@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from faena.app import Faena
 from faena.errors import ArgumentError, ConfigError, FaenaError, nearest, shown
@@ -18,11 +18,18 @@ from faena.pg.archive.restore import Restoration, Restored
 from faena.pg.archive.run import Archived, Run
 from faena.pg.archive.schedule import Daily
 from faena.pg.archive.store import ObjectStore, open_store
-from faena.pg.archive.term import FOREVER, Given, read_term
-from faena.pg.archive.view import ArchiveView, RetentionView, archive_view, retention_view
+from faena.pg.archive.term import FOREVER, Given, Term, is_shorter, read_term
+from faena.pg.archive.view import (
+    ArchiveView,
+    LeavingView,
+    RetentionView,
+    archive_view,
+    leaving_views,
+    retention_view,
+)
 from faena.pg.failure import is_unreachable
-from faena.pg.partition.catalog import find_table
-from faena.pg.partition.interval import Every, check_instant
+from faena.pg.partition.catalog import Table, find_table
+from faena.pg.partition.interval import Every, check_instants
 from faena.pg.partition.name import Name, read_name
 from faena.pg.partition.registry import Partitioned
 from faena.pg.partition.table import PartitionedTable
@@ -30,7 +37,7 @@ from faena.values.duration import Duration, to_s
 from faena.values.keywords import known_keywords
 
 if TYPE_CHECKING:
-    from faena.pg.postgres import Postgres
+    from faena.pg.postgres import Connection, Postgres
 
 LEASE: Final = "1m"
 """After so long without a sign of life, another process takes over."""
@@ -160,6 +167,11 @@ class Retained(Partitioned):
             await retention_view(pg, one, self._run(one, at)) for one in self.retentions.values()
         ]
 
+    async def leaving(self, table: str, *, at: datetime | None = None) -> list[LeavingView]:
+        """What the next run would move, with estimated numbers of rows; changes nothing."""
+        policy = self.retention(table)
+        return await leaving_views(policy, self._run(policy, at))
+
     async def lower_protection(self, table: str, to: Given | None) -> str:
         """Allow what the recorded legal minimum of a table forbids; returns schema.table.
 
@@ -168,6 +180,7 @@ class Retained(Partitioned):
         term = None if to is None else read_term("to", to)
         async with self._connected().transaction("archive") as connection:
             found = await find_table(connection, read_name(table))
+            await _refuse_higher(connection, found, term)
             await lower_protection(connection, found, term)
         return str(found)
 
@@ -178,8 +191,7 @@ class Retained(Partitioned):
 
     async def _wanted(self, table: str, given: dict[str, Any]) -> Wanted:
         """The table of a policy by its name; of one that is gone, schema.table."""
-        for field in ("since", "until"):
-            check_instant(field, given.get(field))
+        check_instants(given.get("since"), given.get("until"))
         async with self._connected().transaction("archive") as connection:
             try:
                 name = str(await find_table(connection, read_name(table)))
@@ -223,7 +235,14 @@ class Retained(Partitioned):
     async def verify_archives(self, table: str, *, tenant: str | None = None) -> Checked:
         """Read all objects back and compare them with the catalogue."""
         wanted = await self._wanted(table, {"tenant": tenant})
-        return await Check(self._connected(), self.stores).run(wanted)
+        found = await Check(self._connected(), self.stores).run(wanted)
+        if tenant is not None and not (found.objects or found.problems):
+            raise ArgumentError(
+                f"tenant must be one that has archives of {wanted.table}, got {shown(tenant)}",
+                field="tenant",
+                value=tenant,
+            )
+        return found
 
     async def restore(
         self,
@@ -244,6 +263,25 @@ class Retained(Partitioned):
         known = await self._retention_of(wanted.table)
         cutoff = None if known is None else await self._run(known, None).cutoff()
         return await Restoration(self._connected(), self.stores, target, cutoff).run(wanted)
+
+
+async def _refuse_higher(
+    connection: Connection, table: Table, to: Term | Literal["forever"] | None
+) -> None:
+    rows = await connection.execute(
+        "SELECT legal FROM faena.retentions WHERE table_name = %s"
+        " OR %s::oid = ANY(relations) AND home = 'faena.retentions'::regclass",
+        [str(table), table.oid],
+    )
+    for (legal,) in await rows.fetchall():
+        known = None if legal is None else read_term("legal", legal)
+        if to is not None and (known is None or is_shorter(known, to)):
+            raise ArgumentError(
+                f"to must not be longer than the recorded {known or 'protection, which is none'}, "
+                f"got {to}: declare `pg.retain(…, legal=…)` to raise it",
+                field="to",
+                value=str(to),
+            )
 
 
 def _check_by(known: PartitionedTable | None, by: str | None) -> None:

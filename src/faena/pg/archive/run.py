@@ -22,7 +22,7 @@ from faena.pg.archive.policy import Policy
 from faena.pg.archive.protection import check_protection, protect
 from faena.pg.archive.removal import note_removal
 from faena.pg.archive.source import Source, exact, read_source
-from faena.pg.archive.span import Unit, between
+from faena.pg.archive.span import Place, Unit, between, condition
 from faena.pg.archive.term import Term
 from faena.pg.partition.catalog import Partition, partitions_of
 from faena.pg.partition.declaration import declaration
@@ -133,6 +133,19 @@ class Run:
         if cutoff is not None:
             found = [one async for one in self._expiring(source, cutoff)]
         return source, cutoff, found
+
+    async def estimates(self, source: Source, some: list[Expiring]) -> list[int]:
+        """About how many rows each has, as the planner thinks; no row is read."""
+        found: list[int] = []
+        async with self._pg.transaction("archive") as connection:
+            await exact(connection)
+            for one in some:
+                words = sql.SQL("EXPLAIN (FORMAT JSON) SELECT FROM {} AS r WHERE {}").format(
+                    one.unit.relation, condition(source, one.unit, Place())
+                )
+                row = await (await connection.execute(words)).fetchone()
+                found.append(int(row[0][0]["Plan"]["Plan Rows"]) if row else 0)
+        return found
 
     async def _begin(self) -> tuple[Source, datetime | None, bool]:
         """Checks everything before anything is changed."""

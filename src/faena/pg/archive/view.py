@@ -82,6 +82,20 @@ class RetentionView(View, frozen=True, kw_only=True):
     """Why rows of this table cannot leave."""
 
 
+class LeavingView(View, frozen=True, kw_only=True):
+    """A partition, or a period of a table without partitions, that leaves with the next run."""
+
+    table: str
+    name: str
+    """Of the partition, or the period."""
+    start: datetime
+    end: datetime
+    rows: int
+    """About how many, as the planner of PostgreSQL thinks."""
+    then: str
+    """What happens to them: archive, delete or detach."""
+
+
 def archive_view(entry: Entry) -> ArchiveView:
     """One object as it is shown."""
     names = ArchiveView.__struct_fields__
@@ -118,6 +132,23 @@ async def retention_view(pg: Postgres, policy: Policy, run: Run) -> RetentionVie
         last_run=last,
         problems=problems,
     )
+
+
+async def leaving_views(policy: Policy, run: Run) -> list[LeavingView]:
+    """What a run would move now; refused as the run would be."""
+    source, _, units = await run.plan()
+    numbers = await run.estimates(source, units)
+    return [
+        LeavingView(
+            table=str(policy.table),
+            name=one.name if source.is_partitioned else str(one.unit),
+            start=one.unit.start,
+            end=one.unit.end,
+            rows=number,
+            then=then_word(policy),
+        )
+        for one, number in zip(units, numbers, strict=True)
+    ]
 
 
 def then_word(policy: Policy) -> str:

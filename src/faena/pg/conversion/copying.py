@@ -31,7 +31,7 @@ from faena.pg.conversion.twin import Twin
 from faena.pg.partition.catalog import Table, find_table, in_utc
 from faena.pg.partition.create import create
 from faena.pg.partition.declaration import Declaration
-from faena.pg.partition.interval import Period, ahead_of, period_of, periods
+from faena.pg.partition.interval import MOST_PARTITIONS, Period, ahead_of, period_of, periods
 from faena.pg.partition.lock import is_busy, patiently
 from faena.pg.partition.name import Name
 from faena.pg.partition.view import server_time
@@ -39,7 +39,6 @@ from faena.pg.partition.view import server_time
 if TYPE_CHECKING:
     from faena.pg.postgres import Connection, Postgres
 
-MOST_PARTITIONS: Final = 3000
 _FIRST_BATCH, _MOST_BATCH, _LEAST_BATCH = 1000, 20_000, 10
 _GOAL_S: Final = 0.08
 """Of one batch, whose rows nobody can change meanwhile."""

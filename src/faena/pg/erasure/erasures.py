@@ -98,7 +98,7 @@ class Erasures:
         if live:
             raise InvalidTransition(
                 f"the tenant has {live} live jobs: wait for their end, or cancel them with "
-                f"cancel_live=True",
+                f"cancel_live=True (--cancel-live on the command line)",
                 op="erase",
             )
         async with self._pg.transaction("erase") as connection:

@@ -16,6 +16,8 @@ Every: TypeAlias = Literal["month", "week", "day"]
 
 AHEAD: Final[dict[Every, int]] = {"month": 3, "week": 12, "day": 90}
 """How many periods after the current one have partitions, by default."""
+MOST_PARTITIONS: Final = 3000
+"""Of one table: each plan of a query that does not name the time, and each change, visits all."""
 
 _SUFFIXES: Final[dict[Every, re.Pattern[str]]] = {
     "month": re.compile(r"_y(\d{4})m(\d{2})\Z"),
@@ -61,6 +63,18 @@ def check_instant(field: str, at: Any) -> None:
     if at is not None and not (isinstance(at, datetime) and at.tzinfo is not None):
         raise ArgumentError(
             f"{field} must be a datetime with a time zone, got {shown(at)}", field=field, value=at
+        )
+
+
+def check_instants(since: Any, until: Any) -> None:
+    """Whether two instants, each of which may be None, can have something in between."""
+    for field, at in (("since", since), ("until", until)):
+        check_instant(field, at)
+    if since is not None and until is not None and since >= until:
+        raise ArgumentError(
+            f"since must be before until, got {since.isoformat()} and {until.isoformat()}",
+            field="since",
+            value=since,
         )
 
 

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from datetime import date, datetime
+from itertools import islice
 from typing import TYPE_CHECKING
 
+from faena.errors import ArgumentError
 from faena.pg.partition.catalog import Table, check_key, find_table, partitions_of
 from faena.pg.partition.create import create, refuse_default
 from faena.pg.partition.declaration import Declaration
 from faena.pg.partition.index import ensure_index
-from faena.pg.partition.interval import Period, ahead_of, check_day, periods, utc
+from faena.pg.partition.interval import (
+    MOST_PARTITIONS,
+    Every,
+    Period,
+    ahead_of,
+    check_day,
+    periods,
+    utc,
+)
 from faena.pg.partition.lock import patiently
 from faena.pg.partition.move import attach_partition, detach_partition, finish_detach
 from faena.pg.partition.view import TableView, server_time, view
@@ -62,7 +72,7 @@ class PartitionedTable:
         refuse_default(table, known)
         wanted = ahead_of(today, every, self.declared.ahead)
         if since is not None and since < today:
-            wanted = [*periods(since, wanted[-1].start, every)]
+            wanted = _bounded(since, wanted[-1].start, every)
         return table, type_, [one for one in wanted if not any(p.covers(one) for p in known)]
 
     async def _create(self, table: Table, type_: str, period: Period) -> str | None:
@@ -93,3 +103,16 @@ class PartitionedTable:
 
     def __repr__(self) -> str:
         return f"<PartitionedTable {self.name} by {self.declared.every} of {self.declared.by}>"
+
+
+def _bounded(since: date, last: date, every: Every) -> list[Period]:
+    """A typing error in a year would make a partition for each day of centuries."""
+    found = [*islice(periods(since, last, every), MOST_PARTITIONS + 1)]
+    if len(found) > MOST_PARTITIONS:
+        raise ArgumentError(
+            f"since must need at most {MOST_PARTITIONS} partitions, got {since}, which needs one "
+            f"for each {every} since then: begin later, or choose a longer interval",
+            field="since",
+            value=since,
+        )
+    return found
