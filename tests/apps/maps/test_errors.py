@@ -142,6 +142,7 @@ ODD = {
     "no routes": Response(b'{"status":"OK"}'),
     "a wrong type": Response(b'{"status":"OK","routes":{},"rows":{}}'),
     "endless": endless(),
+    "too large": Response(b'{"status":"ZERO_RESULTS"}' + b" " * 2**22),
     "a bomb": Response(gzip.compress(bytes(2**24)), headers={"content-encoding": "gzip"}),
 }
 

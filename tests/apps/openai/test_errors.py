@@ -121,15 +121,15 @@ async def test_a_service_that_cannot_be_reached_has_done_nothing(
 async def test_no_error_tells_the_key_or_the_conversation(
     settings: Settings, http: httpx.AsyncClient, service: OpenAI
 ) -> None:
-    stranger = Client(dataclasses.replace(settings, key="sk-of-somebody-else"), http)
+    stranger = Client(dataclasses.replace(settings, key="sk-of-somebody-Zq9X"), http)
     service.say("clave", "1234, dijiste")
     service.faults.add(Fault(kind="status", status=500, times=1))
     service.faults.add(Fault(kind="cut", every=2, times=1))
     for _ in range(3):
         error = await failed(stranger)
         shown = "".join(traceback.format_exception(error)) + repr(vars(error))
-        assert "somebody" not in shown
-        assert "1234" not in shown
+        for secret in ("somebody", "Zq9X", "1234"):  # OpenAI's own words show the end of a key
+            assert secret not in shown
 
 
 def endless() -> StreamingResponse:
@@ -151,6 +151,7 @@ ODD = {
     "deep": Response(b"[" * 100_000),
     "not utf-8": Response(GOOD % b'{"content":"\xff"}'),
     "endless": endless(),
+    "too large": Response(GOOD % b'{"content":"hola"}' + b" " * 2**23),
     "a bomb": Response(gzip.compress(bytes(2**25)), headers={"content-encoding": "gzip"}),
 }
 
@@ -181,7 +182,7 @@ async def test_the_key_does_not_follow_a_redirect(http: httpx.AsyncClient) -> No
     asked: list[str] = []
 
     async def elsewhere(request: Request) -> Response:
-        asked.append(request.headers["authorization"])
+        asked.append(request.headers.get("authorization", ""))
         return Response(GOOD % b'{"content":"hola"}')
 
     app = Starlette(routes=[Route("/", elsewhere, methods=["GET", "POST"])])

@@ -150,6 +150,9 @@ ODD = {
     "not utf-8": Response(b'{"name":"\xff","access_token":"\xff"}'),
     "a wrong type": Response(b'{"name":7,"access_token":7,"expires_in":-1}'),
     "endless": endless(),
+    "too large": Response(
+        b'{"name":"n","access_token":"t","expires_in":9}' + b" " * 2**18,
+    ),
     "a bomb": Response(gzip.compress(bytes(2**24)), headers={"content-encoding": "gzip"}),
 }
 

@@ -114,6 +114,7 @@ def endless() -> StreamingResponse:
     return StreamingResponse(spaces(), 201)
 
 
+GOOD = b'{"sid":"SM1","status":"queued","to":"+1","date_created":"Wed, 18 Nov 2026 15:00:00 +0000"}'
 ODD = {
     "html": Response("<html>", 201),
     "empty": Response(b"", 201),
@@ -122,6 +123,7 @@ ODD = {
     "not utf-8": Response(b'{"sid":"\xff"}', 201),
     "no date": Response(b'{"sid":"SM1","status":"queued","to":"+1","date_created":"soon"}', 201),
     "endless": endless(),
+    "too large": Response(GOOD + b" " * 2**20, 201),
     "a bomb": Response(gzip.compress(bytes(2**24)), 201, {"content-encoding": "gzip"}),
 }
 
@@ -133,6 +135,14 @@ async def test_an_answer_that_cannot_be_read_leaves_the_outcome_unknown(
     async with answering(ODD[what]) as url:
         error = await failed(Client(dataclasses.replace(settings, base_url=url), http))
     assert type(error) is UnknownOutcome
+
+
+async def test_an_answer_of_the_usual_size_is_read(
+    settings: Settings, http: httpx.AsyncClient
+) -> None:
+    async with answering(Response(GOOD, 201)) as url:
+        message = await Client(dataclasses.replace(settings, base_url=url), http).send(ANA, "hola")
+    assert (message.sid, message.segments) == ("SM1", 1)
 
 
 async def test_a_redirect_is_not_followed(settings: Settings, http: httpx.AsyncClient) -> None:
