@@ -122,6 +122,10 @@ async def test_a_request_becomes_a_link_and_the_link_a_file(
     assert file.headers["content-type"] == "application/gzip"
     assert file.headers["x-checksum-sha256"] == done["sha256"]
     assert int(file.headers["content-length"]) == done["size"] == len(file.content)
+    for answer in (begun, again, file):  # no proxy keeps it, and gives it to others
+        assert answer.headers["cache-control"] == "private, no-store"
+    assert file.headers["x-content-type-options"] == "nosniff"
+    assert file.headers["content-disposition"].startswith("attachment;")
     assert gzip.decompress(file.content) == b'{"id": "1", "at": "2023-02-02 00:00:00+00"}\n'
     found = await web.get("/api/archives", params=YEAR, headers=A)
     assert found.json()["state"] == "ready"
@@ -144,6 +148,20 @@ async def test_requests_and_links_of_another_tenant_do_not_exist(
     async with client(pg, open_links=True) as opened:
         assert (await opened.get(done["link"])).status_code == 200
         assert told(await opened.get(f"/api/archives/{done['id']}")) == (401, "unauthorized")
+
+
+async def test_a_link_to_a_file_that_was_removed_tells_others_nothing(
+    app: Faena, pg: Postgres, web: httpx.AsyncClient
+) -> None:
+    async with serving(app):
+        link = (await ready(web, A))["link"]
+    async with pg.transaction() as connection:
+        await connection.execute("UPDATE faena.retrievals SET state = 'erased'")
+    stolen = await web.get(link, headers=B)
+    made_up = await web.get("/api/archives/download/abc", headers=B)
+    assert told(stolen) == told(made_up) == (403, "forbidden")
+    assert stolen.content == made_up.content
+    assert told(await web.get(link, headers=A)) == (410, "expired")
 
 
 async def test_a_link_ends_and_one_that_was_changed_is_refused(

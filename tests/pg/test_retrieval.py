@@ -24,6 +24,7 @@ from faena.pg.archive.manifest import manifest_key
 from faena.pg.archive.store import ObjectStore, open_store
 from faena.pg.retrieval import collection
 from faena.pg.retrieval.link import Link, LinkExpired, LinkRefused, binding_of, write_token
+from faena.pg.retrieval.option import Retrieval
 from faena.pg.retrieval.retrievals import Wish
 from faena.states import State
 from tests._support.archived import archive, keys_in, row
@@ -170,6 +171,20 @@ async def test_a_damaged_archive_fails_the_request_and_leaves_no_file(
     assert (await app.queues["archives"].counts())["dead"] == 1
     again = await served.retrieve("jobs", tenant="org-1", **YEAR)
     assert again.id != view.id
+
+
+async def test_an_entry_with_the_wrong_tenant_gives_no_rows_away(
+    pg: Postgres, served: Retrievals, store: ObjectStore
+) -> None:
+    """The object itself says whose it is."""
+    await archive(pg, store, "org-1", [row(1, "2023-02-02 00:00:00+00")])
+    await archive(pg, store, "org-2", [row(2, "2023-02-02 00:00:00+00")])
+    async with pg.transaction() as connection:
+        await connection.execute("UPDATE faena.archives SET tenant = 'org-1'")
+    view = await retrieved(served, "org-1")
+    assert view.state == "failed"
+    assert "is not the one of the catalogue" in (view.problem or "")
+    assert await keys_in(store, "retrievals") == []
 
 
 async def test_a_job_that_died_without_a_word_fails_its_request(
@@ -378,7 +393,7 @@ def test_retrieval_must_be_declared_once_and_with_good_secrets(
         made.options.signing()
     monkeypatch.setenv("FAENA_ARCHIVE_SECRET", f"{SECRET}, {'b' * 40}")
     assert made.options.signing() == (SECRET.encode(), b"b" * 40)
-    assert SECRET not in repr(made.options)
+    assert SECRET not in repr(Retrieval(secrets=SECRET))
 
 
 # -- a bucket -------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from collections.abc import AsyncIterator
 from datetime import date
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from faena import Faena
 from faena.job import Job, Spec
+from faena.outcomes import Discard
 from faena.pg import Postgres, Retrievals
 from faena.pg.archive.store import ObjectStore, open_store
 from faena.pg.retrieval.retrievals import Wish
@@ -59,6 +61,40 @@ async def test_a_kill_at_any_step_ends_in_one_whole_file(
         assert len(await keys_in(store, f"retrievals/{view.id}")) == 1
         assert not halves_in(tmp_path)
     assert deaths >= 9
+
+
+class Died(BaseException):
+    """As if the process were killed."""
+
+
+async def test_files_of_all_attempts_of_a_request_that_failed_are_removed(
+    retrievals: Retrievals, store: ObjectStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first is frozen while the second fails, then writes its file, and dies."""
+    view = await retrievals.retrieve("jobs", tenant="org-1", **YEAR)
+    attempt = (Wish(view.id), Job("archives", view.id, Spec(task="x")))
+    objects = {key: (tmp_path / "archives" / key) for key in await keys_in(store)}
+    blobs = {key: path.read_bytes() for key, path in objects.items()}
+    write = type(store).write
+
+    async def frozen(self: ObjectStore, key: str, chunks: AsyncIterator[bytes]) -> None:
+        monkeypatch.setattr(type(store), "write", write)
+        for path in objects.values():
+            path.write_bytes(b"damaged")
+        with pytest.raises(Discard):
+            await retrievals._work(*attempt)
+        for one, path in objects.items():
+            path.write_bytes(blobs[one])
+        await write(self, key, chunks)
+        raise Died
+
+    monkeypatch.setattr(type(store), "write", frozen)
+    with pytest.raises(Died):
+        await retrievals._work(*attempt)
+    assert (await retrievals.look(view.id, tenant="org-1")).state == "failed"
+    assert len(await keys_in(store, f"retrievals/{view.id}")) == 1
+    await retrievals.sweep()
+    assert await keys_in(store, "retrievals") == []
 
 
 def halves_in(folder: Path) -> list[Path]:
