@@ -27,6 +27,8 @@ class Settings:
     namespace: str = "campotech"
     secrets: tuple[str, ...] = field(repr=False)
     """Private keys of organisations are sealed with the first; all can open them."""
+    admin_token: str = field(default="", repr=False)
+    """What administrators show to the HTTP API; without it nobody is one."""
     public_url: str = _BY_DEFAULT
     """Where the HTTP API is seen from outside."""
     speed: float = 1.0
@@ -58,6 +60,7 @@ class Settings:
             directory=Path(environ.get("CAMPOTECH_DIRECTORY", ".faena")),
             namespace=environ.get("CAMPOTECH_NAMESPACE", "campotech"),
             secrets=secrets,
+            admin_token=environ.get("CAMPOTECH_ADMIN_TOKEN", ""),
             public_url=environ.get("CAMPOTECH_PUBLIC_URL", _BY_DEFAULT).rstrip("/"),
             speed=_number(environ, "CAMPOTECH_SPEED", 1.0),
             flags=Flags(

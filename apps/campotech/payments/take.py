@@ -37,7 +37,7 @@ _PAID: Final = """
         WHERE invoice_id = %(invoice)s AND status IN ('approved', 'in_mediation'))
     WHERE id = %(invoice)s
 """
-_FIND: Final = "SELECT id FROM campotech.invoices WHERE id = %s AND organization_id = %s FOR UPDATE"
+_FIND: Final = "SELECT organization_id FROM campotech.invoices WHERE id = %s FOR UPDATE"
 _AUDIT: Final = """
     INSERT INTO campotech.audit_logs (organization_id, subject, action, detail)
     VALUES (%s, %s, %s, %s)
@@ -105,10 +105,13 @@ async def store(connection: Connection, organization: UUID, one: Payment, *, by:
 
 
 async def _invoice_of(connection: Connection, organization: UUID, one: Payment) -> UUID | None:
-    """The invoice that the payment names, if it is one of this organisation."""
+    """The invoice that the payment names. One of another organisation is nobody's business here:
+    the notification was sent to the wrong address."""
     try:
         named = UUID(one.external_reference)
     except ValueError:
         return None
-    row = await (await connection.execute(_FIND, [named, organization])).fetchone()
+    row = await (await connection.execute(_FIND, [named])).fetchone()
+    if row is not None and row[0] != organization:
+        raise Discard("the payment must be one of this organisation")
     return None if row is None else named

@@ -92,6 +92,7 @@ async def system(
         "CAMPOTECH_DATABASE_URL": database,
         "CAMPOTECH_DIRECTORY": str(tmp_path / ".faena"),
         "CAMPOTECH_SECRETS": secrets.token_hex(32),
+        "CAMPOTECH_ADMIN_TOKEN": secrets.token_hex(16),
         "STORAGE_URL": (tmp_path / "files").as_uri(),
         "AFIP_CERTIFICATE": platform.certificate_pem.decode(),
         "AFIP_KEY": platform.key_pem.decode(),

@@ -67,19 +67,7 @@ async def test_each_invoice_has_one_cae_whoever_dies(
     platform: Credential,
     tmp_path: Path,
 ) -> None:
-    environ = {
-        **os.environ,
-        **sandbox.environment(sandbox.url),
-        "CAMPOTECH_BROKER_URL": server.url,
-        "CAMPOTECH_NAMESPACE": namespace,
-        "CAMPOTECH_DATABASE_URL": database,
-        "CAMPOTECH_SECRETS": secrets.token_hex(32),
-        "CAMPOTECH_SPEED": "300",
-        "CAMPOTECH_LEASE": "2s",
-        "STORAGE_URL": (tmp_path / "files").as_uri(),
-        "AFIP_CERTIFICATE": platform.certificate_pem.decode(),
-        "AFIP_KEY": platform.key_pem.decode(),
-    }
+    environ = _environ(sandbox, server, namespace, database, tmp_path, platform)
     sandbox.afip.registry.register(int(PLATFORM), ()).services.add("wsfe")
     async with System(Settings.from_env(environ)) as system:
         await system.pg.outbox.publish()
@@ -104,6 +92,29 @@ async def test_each_invoice_has_one_cae_whoever_dies(
         cuit, _, _, number = entry.subject.split("/")
         numbers[cuit].append(int(number))
     assert numbers == {one.cuit: list(range(1, EACH + 1)) for one in businesses}
+
+
+def _environ(
+    sandbox: Sandbox,
+    server: Server,
+    namespace: str,
+    database: str,
+    tmp_path: Path,
+    platform: Credential,
+) -> dict[str, str]:
+    return {
+        **os.environ,
+        **sandbox.environment(sandbox.url),
+        "CAMPOTECH_BROKER_URL": server.url,
+        "CAMPOTECH_NAMESPACE": namespace,
+        "CAMPOTECH_DATABASE_URL": database,
+        "CAMPOTECH_SECRETS": secrets.token_hex(32),
+        "CAMPOTECH_SPEED": "300",
+        "CAMPOTECH_LEASE": "2s",
+        "STORAGE_URL": (tmp_path / "files").as_uri(),
+        "AFIP_CERTIFICATE": platform.certificate_pem.decode(),
+        "AFIP_KEY": platform.key_pem.decode(),
+    }
 
 
 async def _has(system: System, number: int) -> bool:

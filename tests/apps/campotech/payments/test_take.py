@@ -107,9 +107,14 @@ async def test_a_payment_of_another_organisation_touches_no_invoice(
     other = await Business.make(system, sandbox, number="2")
     theirs = await other.invoice()
     payment = await pay(system, sandbox, theirs, 100_00)
-    (taken,) = await take(system, harnessed, told(business, payment.id))
-    assert taken.invoice is None
-    assert await paid(other, theirs) == 0
+    receipt = await system.payments.take.enqueue(
+        told(business, payment.id), tenant=str(business.id)
+    )
+    await harnessed.drain("payment.webhook", schedules=False)
+    assert (await receipt.handle.view()).state == "dead"
+    assert await business.rows(STORED) == []
+    await take(system, harnessed, told(other, payment.id))
+    assert await paid(other, theirs) == 100_00
 
 
 async def test_a_payment_that_names_no_invoice_is_kept(

@@ -1,0 +1,1 @@
+"""The HTTP API: what organisations send in, what providers tell, and how the system is."""

@@ -1,0 +1,100 @@
+"""Webhooks are believed when they are signed, taken in once, and never answered with more."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import pytest
+from apps.campotech.system import System
+from apps.sandbox.sandbox import Sandbox
+
+from faena.testing import Harness
+from tests.apps.campotech.business import Business
+from tests.apps.campotech.payments.test_take import paid, pay
+
+OUTBOX = "SELECT queue, tenant FROM faena.outbox ORDER BY number"
+SEEN = "SELECT direction, kind, content FROM campotech.whatsapp_messages"
+
+
+async def test_a_payment_is_taken_in_once(
+    system: System, harnessed: Harness, business: Business, sandbox: Sandbox, url: str
+) -> None:
+    invoice = await business.invoice()
+    payment = await pay(system, sandbox, invoice, 100_00)
+    address = f"{url}/webhooks/mercadopago/{business.id}"
+    told = await sandbox.mercadopago.notify(address, payment.id)
+    again = await sandbox.mercadopago.replay(told)
+    assert (told.status, again.status) == (200, 200)
+    assert await business.rows(OUTBOX) == [("payment.webhook", str(business.id))]
+
+
+async def test_what_is_not_signed_by_mercadopago_changes_nothing(
+    system: System, harnessed: Harness, business: Business, sandbox: Sandbox, url: str
+) -> None:
+    payment = await pay(system, sandbox, uuid4(), 100_00)
+    address = f"{url}/webhooks/mercadopago/{business.id}"
+    sandbox.mercadopago.webhook_secret = "another secret of somebody else"
+    forged = await sandbox.mercadopago.notify(address, payment.id)
+    assert forged.status == 401
+    async with httpx.AsyncClient(trust_env=False) as client:
+        bare = await client.post(f"{address}?data.id=1&type=payment", json={"id": 1})
+        assert bare.status_code == 401
+        huge = await client.post(address, content=b"x" * (5 << 20))
+        assert huge.status_code == 413
+    assert await business.rows(OUTBOX) == []
+
+
+async def test_a_payment_for_an_unknown_organisation_is_refused(
+    system: System, harnessed: Harness, business: Business, sandbox: Sandbox, url: str
+) -> None:
+    payment = await pay(system, sandbox, uuid4(), 100_00)
+    told = await sandbox.mercadopago.notify(f"{url}/webhooks/mercadopago/{uuid4()}", payment.id)
+    assert told.status == 404
+    assert await business.rows(OUTBOX) == []
+    assert await paid(business, await business.invoice()) == 0
+
+
+async def test_messages_of_customers_come_in_once(
+    system: System, harnessed: Harness, business: Business, sandbox: Sandbox, url: str
+) -> None:
+    said = sandbox.whatsapp.text(business.phone.lstrip("+"), "se rompió la caldera")
+    told = await sandbox.whatsapp.notify(f"{url}/webhooks/whatsapp", said)
+    again = await sandbox.whatsapp.replay(told)
+    assert (told.status, again.status) == (200, 200)
+    await harnessed.drain("whatsapp.inbound", schedules=False)
+    assert await business.rows(SEEN) == [("inbound", "text", "se rompió la caldera")]
+
+
+async def test_messages_to_a_number_of_nobody_are_left_alone(
+    system: System, harnessed: Harness, business: Business, sandbox: Sandbox, url: str
+) -> None:
+    said = sandbox.whatsapp.text("5491155550000", "hola")
+    told = await sandbox.whatsapp.notify(f"{url}/webhooks/whatsapp", said, number="999")
+    assert told.status == 200
+    await harnessed.drain("whatsapp.inbound", schedules=False)
+    assert await business.rows(SEEN) == []
+
+
+async def test_what_meta_did_not_sign_is_refused(
+    business: Business, sandbox: Sandbox, url: str
+) -> None:
+    said = sandbox.whatsapp.text("5491155550000", "hola")
+    sandbox.whatsapp.app_secret = "another"
+    assert (await sandbox.whatsapp.notify(f"{url}/webhooks/whatsapp", said)).status == 401
+
+
+@pytest.mark.parametrize(("token", "status"), [("right", 200), ("wrong", 403)])
+async def test_the_challenge_is_answered_to_who_knows_the_token(
+    sandbox: Sandbox, url: str, token: str, status: int
+) -> None:
+    query: dict[str, Any] = {
+        "hub.mode": "subscribe",
+        "hub.challenge": "1158201444",
+        "hub.verify_token": sandbox.verify_token if token == "right" else "x",
+    }
+    async with httpx.AsyncClient(trust_env=False) as client:
+        answer = await client.get(f"{url}/webhooks/whatsapp", params=query)
+    assert answer.status_code == status
+    assert (answer.text == "1158201444") == (status == 200)
