@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, Generic, TypeVar
 
 import msgspec
@@ -21,7 +21,7 @@ _Seconds = Annotated[float, msgspec.Meta(ge=0, le=10**6)]
 class Reply(Generic[T]):
     """What a model said."""
 
-    value: T
+    value: T = field(repr=False)
     model: str
     """The version of the model that answered."""
     items: Mapping[str, int]
@@ -32,7 +32,7 @@ class Reply(Generic[T]):
 class Transcript:
     """What was heard."""
 
-    text: str
+    text: str = field(repr=False)
     language: str | None
     seconds: float
     confidence: float | None

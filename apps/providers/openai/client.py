@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeVar, cast
 
 import httpx
@@ -45,7 +45,7 @@ class Message:
     """One turn of a chat."""
 
     role: Literal["system", "user", "assistant"]
-    content: str
+    content: str = field(repr=False)
 
 
 class Client:

@@ -24,7 +24,7 @@ from faena.testing import harness
 from tests.apps.mail.conftest import SENDER, settings_of
 
 ANA, LEO = "ana@example.com", "leo.o'neil+x@sub.example.org"
-MAIL = Mail(to=[ANA], subject="Su factura", text="Adjuntamos la factura.\n")
+MAIL = Mail(to=[ANA], subject="Su factura", text="Adjuntamos su factura de mañana.\n")
 
 
 async def test_a_mail_arrives_as_it_was_written(client: Client, server: MailServer) -> None:
@@ -32,7 +32,7 @@ async def test_a_mail_arrives_as_it_was_written(client: Client, server: MailServ
     mail = Mail(
         to=[ANA, LEO, ANA],
         subject="Su factura Nº 7 — ¡gracias! 😀 " + "larga " * 30,
-        text="Hola, Ana:\r\n.\n..punto\rfin\n" + "x" * 2000,
+        text="Señora Ana:\r\n.\n..punto\rfin\n" + "x" * 2000,
         html="<p>Hola, <b>Ana</b></p>",
         reply_to="soporte@campo.example",
         attachments=[pdf],
@@ -47,7 +47,7 @@ async def test_a_mail_arrives_as_it_was_written(client: Client, server: MailServ
     assert message["From"].addresses[0].display_name == "Campo Ñandú"
     assert message["Reply-To"] == "soporte@campo.example"
     plain = message.get_body(("plain",))
-    lines = ["Hola, Ana:", ".", "..punto", "fin", "x" * 2000]
+    lines = ["Señora Ana:", ".", "..punto", "fin", "x" * 2000]
     assert plain.get_content().splitlines() == lines
     assert message.get_body(("html",)).get_content().strip() == "<p>Hola, <b>Ana</b></p>"
     (attached,) = message.iter_attachments()

@@ -87,7 +87,8 @@ async def test_a_late_reply_is_no_reply(
 
 async def test_a_cancelled_mail_leaves_no_thread_behind(server: MailServer) -> None:
     server.faults.add(Fault(kind="slow", seconds=60, operation="MAIL"))
-    sending = asyncio.create_task(Client(settings_of(server.url)).send(MAIL))
+    patient = Client(settings_of(server.url, timeout_s=600))
+    sending = asyncio.create_task(patient.send(MAIL))
     await eventually(lambda: threads() == 1)
     sending.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -133,7 +134,8 @@ async def saying(*lines: bytes) -> AsyncIterator[str]:
     [
         ([b"554 go away\r\n"], Permanent),
         ([b"421 later\r\n"], Retryable),
-        ([b"220-x\r\n" * 20_000], Retryable),
+        ([b"220-x\r\n" * 20_000 + b"220 x\r\n", b"250 x\r\n", b"550 no\r\n"], Retryable),
+        ([b"220-x\r\n" * 90 + b"220 x\r\n", b"250 x\r\n", b"550 no\r\n"], Permanent),
         ([b"220 " + b"x" * 100_000 + b"\r\n"], Permanent),
         ([b"HTTP/1.1 400 Bad Request\r\n\r\n"], Retryable),
         ([b"\xff\xfe\r\n"], Retryable),

@@ -144,6 +144,12 @@ async def test_a_recording_that_is_too_large_is_not_sent(client: Client, service
     assert service.ledger.entries == []
 
 
+async def test_what_was_said_is_not_shown(client: Client) -> None:
+    asked = Message("user", "secreto")
+    shown = [asked, await client.chat([asked]), await client.transcribe(spoken("secreto"))]
+    assert "secreto" not in repr(shown)
+
+
 async def test_the_shared_http_client_stays_open(client: Client, http: httpx.AsyncClient) -> None:
     await client.chat([Message("user", "hola")])
     assert not http.is_closed
