@@ -123,8 +123,8 @@ class TicketDesk:
         try:
             return await self._login(credentials, service)
         except (LoginRefused, Retryable) as error:
-            if pause := _pause(error):
-                self._refusals[key] = self._now() + pause, error
+            if pause := _pause(error):  # a copy: the traceback would keep the key in memory
+                self._refusals[key] = self._now() + pause, copy.copy(error)
             raise
 
     def _raise_recent(self, key: tuple[bytes, str]) -> None:
@@ -133,7 +133,7 @@ class TicketDesk:
         if until is None or error is None or self._now() >= until:
             return
         self._refusals[key] = until, error
-        again = copy.copy(error)  # a traceback of its own
+        again = copy.copy(error)
         if isinstance(again, Retryable):
             again.retry_after = (until - self._now()).total_seconds()
         raise again
