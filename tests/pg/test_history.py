@@ -248,7 +248,7 @@ async def test_a_queue_is_given_itself_or_by_its_name(app: Faena, filled: Postgr
 
 @pytest.mark.parametrize(("keep", "days"), [("1y", 366), ("6mo", 186), ("2w", 14), ("90d", 90)])
 def test_terms_are_those_of_a_retention(keep: str, days: int) -> None:
-    assert History(keep=keep).kept == timedelta(days=days)
+    assert History(keep=keep).kept() == timedelta(days=days)
 
 
 async def test_a_queue_that_is_not_declared_is_told(

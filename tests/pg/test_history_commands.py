@@ -73,6 +73,46 @@ def test_jobs_lists_those_of_both(told: Told, ids: list[str]) -> None:
     assert [one["id"] for one in listed] == ids[2:]
 
 
+def test_without_the_history_the_brokers_jobs_are_listed_with_one_warning(
+    told: Told, ids: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shop.sync.run(pg.close())
+    monkeypatch.setattr(pg, "_url", "postgresql://nobody@127.0.0.1:1/x")
+    assert main(["jobs", "mail", "--state", "cancelled", "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert [one["id"] for one in json.loads(out)["items"]] == ids[2:]
+    assert err.startswith("faena: the history cannot be read, so only the broker's jobs are shown")
+    assert err.count("\n") == 1
+    assert main(["jobs", "mail", "--state", "cancelled", "--source", "broker"]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_a_queue_that_is_gone_from_the_code_is_searched(told: Told, ids: list[str]) -> None:
+    async def move() -> None:
+        async with pg.transaction() as connection:
+            await connection.execute("UPDATE faena.history SET queue = 'old'")
+
+    shop.sync.run(move())
+    search = ("pg", "history", "search", "--queue", "old")
+    assert len(told(*search)["items"]) == len(ids)
+    assert told(*search, "--state", "dead")["items"] == []
+
+
+def test_a_dead_job_of_the_history_says_which_attempt_failed(told: Told, ids: list[str]) -> None:
+    async def change() -> None:
+        async with pg.transaction() as connection:
+            await connection.execute(
+                "UPDATE faena.history SET state = 'dead', attempts = 3, worker = 'w1',"
+                " error = 'Timeout', message = 'late' WHERE id = %s",
+                [ids[0]],
+            )
+
+    shop.sync.run(change())
+    text = told("job", "mail", ids[0], as_json=False)
+    assert "attempt 3 at " in text
+    assert " on w1: Timeout: late" in text
+
+
 def test_job_shows_one_that_the_broker_has_removed(told: Told, ids: list[str]) -> None:
     assert told("job", "mail", ids[0])["source"] == "history"
     assert "the history" in told("job", "mail", ids[0], as_json=False)
@@ -106,7 +146,17 @@ def test_what_is_stored_is_found_without_the_broker(
 
 
 def test_erase(told: Told, ids: list[str]) -> None:
-    assert told("pg", "history", "erase", "acme", "--yes") == {"erased": len(ids)}
+    erase = ("pg", "history", "erase", "acme", "--yes", "--by", "ana")
+    assert told(*erase) == {"erased": len(ids)}
+
+    async def noted() -> Any:
+        async with pg.transaction() as connection:
+            found = await connection.execute(
+                "SELECT by_whom, command, subject FROM faena.operations"
+            )
+            return await found.fetchall()
+
+    assert shop.sync.run(noted()) == [("ana", "history erase", "acme")]
     assert told("pg", "history", "search")["items"] == []
 
 
@@ -126,6 +176,7 @@ def test_erase_asks_first(
         (("--payload", "{"), "--payload must be JSON"),
         (("--limit", "0"), "limit"),
         (("--queue", "mial"), "did you mean 'mail'?"),
+        (("--since", "2026-11-02", "--until", "2026-11-01"), "since must be before until"),
         (("--since", "2026-11-01T10:00"), "it must be a day in UTC such as"),
     ],
 )

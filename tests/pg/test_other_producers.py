@@ -21,7 +21,7 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 from sqlalchemy.pool import NullPool
 
 from faena import Faena, Task
-from faena.errors import PayloadError
+from faena.errors import PayloadError, StoreRejected
 from faena.pg import Postgres
 from tests._support.eventually import eventually
 from tests._support.working import Working
@@ -209,3 +209,16 @@ async def test_what_is_refused_is_told_by_each_library_and_nothing_is_written(
     await asyncio.to_thread(with_sqlalchemy, shop, by_session)
     await asyncio.to_thread(with_django, shop, by_django)
     assert await shop.kept() == [(0, 0)]
+
+
+async def test_typed_parameters_are_cast_as_the_page_says(app: Faena, pg: Postgres) -> None:
+    @app.queue("typed").task
+    async def note(number: int) -> None: ...
+
+    await pg.outbox.publish()
+    call = "SELECT faena.enqueue('typed'::varchar, 'note'::varchar, '1'::json{})"
+    async with pg.transaction() as connection:
+        await connection.execute(call.format("::text::jsonb").encode())
+    with pytest.raises(StoreRejected, match=r"does not exist; .* cast its arguments, such as"):
+        async with pg.transaction() as connection:
+            await connection.execute(call.format("").encode())

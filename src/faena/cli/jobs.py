@@ -9,13 +9,16 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
+from faena.app import Faena
 from faena.cli import session
 from faena.cli.app_lookup import app_and_queue
 from faena.cli.argument import Whole, common, example, words
 from faena.cli.json_output import document
 from faena.cli.output import Output, attempts, facts, failures, instant, plain, table, titled
-from faena.errors import JobNotFound
+from faena.cli.pg_session import CONNECT_S
+from faena.errors import JobNotFound, StoreUnavailable
 from faena.inspection.explanation import times
+from faena.inspection.inspector import Page
 from faena.inspection.past import Source
 from faena.job import JobView
 from faena.states import State
@@ -139,12 +142,14 @@ def jobs(
 ) -> None:
     """List the jobs of a queue in one state, a page at a time."""
     app, queue, _ = app_and_queue(words)
-    page = session.run(
-        app,
-        lambda: queue.jobs(
-            state, limit=limit, cursor=cursor, is_newest_first=newest_first, source=source
-        ),
-    )
+
+    async def read() -> Page:
+        chosen = source if source != "both" else await _reachable(app, queue.name)
+        return await queue.jobs(
+            state, limit=limit, cursor=cursor, is_newest_first=newest_first, source=chosen
+        )
+
+    page = session.run(app, read)
 
     def view(console: Console) -> None:
         heads = ("id", "task", "tenant", "attempts made", "when", "from", "last error")
@@ -156,6 +161,20 @@ def jobs(
 
     documents = [_document(one, is_open=False) for one in page.jobs]
     output.list(documents, view, page.cursor)
+
+
+async def _reachable(app: Faena, queue: str) -> Source:
+    """Both, or the broker alone, with a warning, if the history does not answer."""
+    pg = next((one for one in app.attachments.values() if hasattr(one, "has_history")), None)
+    if pg is None or not pg.has_history or not pg.history.covers(queue):
+        return "both"
+    try:
+        await pg.reach(CONNECT_S)
+    except StoreUnavailable as error:
+        said = f"only the broker's jobs are shown, as --source broker does: {error}"
+        click.echo(f"faena: the history cannot be read, so {' '.join(said.split())}", err=True)
+        return "broker"
+    return "both"
 
 
 def _when(view: JobView) -> int | None:

@@ -17,7 +17,7 @@ from faena.cli.pg_session import Asked, find_pg, run
 from faena.cli.session import run as run_with_broker
 
 if TYPE_CHECKING:
-    from faena.pg import PastJob, TaskStatistics
+    from faena.pg import PastJob, PastPage, Postgres, TaskStatistics
 
 _FILTERS = ("queue", "task", "tenant")
 
@@ -92,9 +92,14 @@ def search(
     fields = _given(given)
     if "payload" in fields:
         fields["payload"] = _json(fields["payload"])
-    page = run(found, lambda: found.history.search(limit=limit, cursor=cursor, **fields))
-    if not page.jobs and "queue" in fields:
-        _ = found.app.queues[fields["queue"]]  # refused only here: one that is gone may have rows
+
+    async def look() -> PastPage:
+        page = await found.history.search(limit=limit, cursor=cursor, **fields)
+        if not page.jobs and "queue" in fields:
+            await _refuse_unknown(found, fields["queue"])
+        return page
+
+    page = run(found, look)
 
     def draw(console: Console) -> None:
         heads = ("id", "task", "state", "tenant", "finished", "error")
@@ -143,6 +148,12 @@ def erase(output: Output, words: tuple[str, ...], *, yes: bool, by: str) -> None
 
     number = run_with_broker(found.app, work)
     output.say({"erased": number}, f"erased {number} rows")
+
+
+async def _refuse_unknown(found: Postgres, queue: str) -> None:
+    """A queue that is no longer in the code may still have a history."""
+    if not (await found.history.search(queue=queue, limit=1)).jobs:
+        _ = found.app.queues[queue]
 
 
 def _given(options: dict[str, Any]) -> dict[str, Any]:

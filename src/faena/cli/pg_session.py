@@ -7,12 +7,13 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from faena.cli.app_lookup import find_app
+from faena.cli.session import quiet_pool
 from faena.errors import ConfigError
 
 if TYPE_CHECKING:
     from faena.pg import Postgres
 
-_CONNECT_S: Final = 3
+CONNECT_S: Final = 3
 """Shorter than a program's patience: a user waits for the answer."""
 
 T = TypeVar("T")
@@ -48,8 +49,12 @@ def run(pg: Postgres, work: Callable[[], Awaitable[T]], asked: Asked | None = No
     """Do the work, then disconnect; an unreachable server is an error within seconds."""
 
     async def session() -> T:
+        with quiet_pool():
+            return await connected()
+
+    async def connected() -> T:
         async with pg:
-            await pg.reach(_CONNECT_S)
+            await pg.reach(CONNECT_S)
             if asked is not None:
                 await asked.note(pg)
             return await work()

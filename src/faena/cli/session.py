@@ -36,6 +36,19 @@ def _is_other(record: logging.LogRecord) -> bool:
     return not record.getMessage().startswith("no FAENA_URL")
 
 
+@contextmanager
+def quiet_pool() -> Generator[None]:
+    """Drop what the pool of PostgreSQL's driver logs of each try to connect: the command's own
+    error says it once."""
+    log = logging.getLogger("psycopg.pool")
+    level = log.level
+    log.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        log.setLevel(level)
+
+
 def run(app: Faena, work: Callable[[], Awaitable[T]]) -> T:
     """Connect, do the work, disconnect; an unreachable broker is an error within seconds."""
 
@@ -45,7 +58,8 @@ def run(app: Faena, work: Callable[[], Awaitable[T]]) -> T:
                 await app.connect()
             if sys.stderr.isatty():  # tell people which of their brokers this is
                 click.secho(await app.broker(), dim=True, err=True)
-            return await work()
+            with quiet_pool():
+                return await work()
         finally:
             for attached in app.attachments.values():  # its PostgreSQL, where jobs have a history
                 if hasattr(attached, "close"):

@@ -194,6 +194,6 @@ def keep_history(pg: Postgres, options: Any) -> JobHistory:
     history = JobHistory(pg, options)
     table = Keeper(pg, options).table
     pg.partitioned_tables[table.name] = table
-    pg.app.keep_history(options.queues, options.settings, PostgresPast(pg, history))
+    pg.app.keep_history(options.queues, options.settings(), PostgresPast(pg, history))
     pg.app.add_service(history.serve)
     return history

@@ -57,12 +57,10 @@ class History:
         derive(self, "keep_us", _kept_us(self.keep))
         derive(self, "late_us", to_us("late", self.late, least_us=100_000, most_us=_DAY_US))
 
-    @property
     def kept(self) -> timedelta:
         """How long rows are kept."""
         return timedelta(microseconds=self.keep_us)
 
-    @property
     def settings(self) -> dict[str, int | None]:
         """What the broker must know."""
         return {"room": self.room, "payloads": 1 if self.payloads else None}

@@ -48,7 +48,7 @@ class Keeper:
 
         None is made for what is too old to be kept.
         """
-        first = datetime.now(UTC).date() - self._options.kept
+        first = datetime.now(UTC).date() - self._options.kept()
         return await self.table.ensure(since=max(since, first) if since else None)
 
     async def drop_old(self) -> list[str]:
@@ -61,7 +61,7 @@ class Keeper:
         async with self._pg.transaction("history") as connection:
             table = await find_table(connection, self.table.declared.table)
             known = await partitions_of(connection, table)
-            before = await server_time(connection) - self._options.kept
+            before = await server_time(connection) - self._options.kept()
         for one in known:
             if one.high is not None and one.high <= before:
                 await self.table.detach(one.name)

@@ -32,6 +32,8 @@ _STATES: Final = {
     "removed": State.CANCELLED,
     "replaced": State.CANCELLED,
 }
+_NO_ATTEMPT: Final = frozenset({"EXPIRED", "WORKER_LOST"})
+"""Codes of errors that no handler has raised."""
 _NOTHING: Final = msgspec.Raw(b"null")
 _LAST: Final = """
     h.state NOT IN ('discarded', 'resolved') AND NOT EXISTS (
@@ -91,7 +93,12 @@ def view_of(one: PastJob) -> JobView:
     """A job of the history in the words of the inspector."""
     finished_at = to_us(one.finished_at)
     error = one.error and ErrorRecord(
-        name=one.error, message=one.message or "", code=one.code, at=finished_at
+        name=one.error,
+        message=one.message or "",
+        code=one.code,
+        attempt=0 if one.code in _NO_ATTEMPT else one.attempts,
+        worker=one.worker,
+        at=finished_at,
     )
     return JobView(
         id=one.id,

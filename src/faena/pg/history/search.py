@@ -68,6 +68,13 @@ class Search:
         _check_state(self.state)
         for name in ("since", "until"):
             _check_instant(name, getattr(self, name))
+        if self.since is not None and self.until is not None and self.since >= self.until:
+            raise ConfigError(
+                f"since must be before until, got {self.since.isoformat()} and "
+                f"{self.until.isoformat()}",
+                field="since",
+                value=self.since,
+            )
         if self.payload is not None and not isinstance(self.payload, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - a user's
             raise ConfigError(
                 f"payload must be fields and their values, got {shown(self.payload)}",

@@ -115,7 +115,7 @@ class Store:
         strays: list[dict[str, Any]] = []
         for one in entry.finishings:
             at = instant(one.finished_at)
-            has_place = now - self._options.kept <= at <= now + _AHEAD
+            has_place = now - self._options.kept() <= at <= now + _AHEAD
             (stored if has_place else strays).append(row_of(one))
         return stored, strays
 
