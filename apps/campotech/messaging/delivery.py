@@ -47,7 +47,7 @@ class Delivery:
     """`push`, `sms`, `email` (users) and `tell_customer` of the queue `job.notification`."""
 
     def __init__(self, system: System, channels: Channels) -> None:
-        self._system, self._pg, self._channels = system, system.pg, channels
+        self._system, self._pg, self.channels = system, system.pg, channels
         queue = system.queues["job.notification"]
         self.email = queue.task(name="email", upstreams=[channels.mail_upstream])(self._email)
         self.sms = queue.task(name="sms", upstreams=[channels.sms_upstream])(self._sms)
@@ -69,7 +69,7 @@ class Delivery:
         begun = await notification_log.begin(self._pg, _note(job, user, "push"))
         if begun.is_over:
             return begun.status
-        is_off = not self._channels.has_push or self._system.features.push.uses_fallback
+        is_off = not self.channels.has_push or self._system.features.push.uses_fallback
         if user.push_token is None or is_off:
             return await self._mail_instead(told, job, begun)
         notice = push.Notice(
@@ -81,8 +81,8 @@ class Delivery:
             is_urgent=True,
         )
         try:
-            async with self._noting(begun), self._channels.push_upstream.call():
-                await self._channels.push(notice)
+            async with self._noting(begun), self.channels.push_upstream.call():
+                await self.channels.push(notice)
         except push.Unregistered:
             async with self._pg.transaction("notification") as connection:
                 await forget_device(connection, user)
@@ -111,7 +111,7 @@ class Delivery:
         begun = await notification_log.begin(self._pg, note)
         if begun.is_over:
             return begun.status
-        if person.email is None or not self._channels.has_mail:
+        if person.email is None or not self.channels.has_mail:
             await notification_log.end(self._pg, begun, _UNREACHABLE)
             return _UNREACHABLE
         try:
@@ -120,22 +120,22 @@ class Delivery:
         except ValueError as error:
             await notification_log.end(self._pg, begun, "failed")
             raise Discard(str(error)) from None
-        async with self._noting(begun), self._channels.mail_upstream.call():
-            await self._channels.mail(mail)
+        async with self._noting(begun), self.channels.mail_upstream.call():
+            await self.channels.mail(mail)
         return SENT
 
     async def _text(self, note: Note, person: Person, text: str) -> str:
         begun = await notification_log.begin(self._pg, note)
         if begun.is_over:
             return begun.status
-        if person.phone is None or not self._channels.has_sms:
+        if person.phone is None or not self.channels.has_sms:
             await notification_log.end(self._pg, begun, _UNREACHABLE)
             return _UNREACHABLE
         body = " ".join(text.split())[: sms.MOST_CHARACTERS]
         estimate = {"segment": sms.segments(body)}
-        async with self._noting(begun), self._channels.sms_upstream.call(estimate=estimate) as call:
+        async with self._noting(begun), self.channels.sms_upstream.call(estimate=estimate) as call:
             since = begun.at if begun.was_tried else None
-            call.spend(await self._channels.text(person.phone, body, since=since))
+            call.spend(await self.channels.text(person.phone, body, since=since))
         return SENT
 
     # -- around them ------------------------------------------------------------------------------
@@ -147,10 +147,10 @@ class Delivery:
             yield
         except push.Unregistered:
             raise
-        except self._channels.refused:
+        except self.channels.refused:
             await notification_log.end(self._pg, begun, "failed")
             raise
-        except self._channels.unknown:
+        except self.channels.unknown:
             await notification_log.end(self._pg, begun, "unknown")
             raise
         await notification_log.end(self._pg, begun, SENT)

@@ -19,12 +19,14 @@ _OPEN: Final = (QUEUED, *_TRIED)
 
 # Rows are found by their ids in all partitions, and two that begin at once must not both write.
 _LOCK: Final = "SELECT pg_advisory_xact_lock(hashtextextended(%(id)s::text, 0))"
-_FIND: Final = "SELECT status, created_at FROM campotech.notification_logs WHERE id = %(id)s"
+_FIND: Final = """
+    SELECT channel, status, created_at FROM campotech.notification_logs WHERE id = %(id)s
+"""
 _NOTE: Final = """
     INSERT INTO campotech.notification_logs
         (id, organization_id, recipient, channel, kind, status)
-    VALUES (%(id)s, %(organization)s, %(recipient)s, %(channel)s, %(kind)s, %(status)s)
-    RETURNING status, created_at
+    VALUES (%(id)s, %(organization)s, %(recipient)s, %(channel)s, %(kind)s, 'queued')
+    RETURNING channel, status, created_at
 """
 _CHANGE: Final = """
     UPDATE campotech.notification_logs SET status = %(status)s
@@ -56,13 +58,13 @@ class Note:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Begun:
-    """A notification that is being sent."""
+    """A notification that is to be sent."""
 
     id: UUID
+    channel: Channel
     at: datetime
     """When it was noted."""
     status: str
-    """As an earlier attempt has left it."""
 
     @property
     def is_over(self) -> bool:
@@ -75,30 +77,25 @@ class Begun:
         return self.status in _TRIED
 
 
-async def note(connection: Connection, one: Note) -> bool:
-    """Write a notification down that another job sends; False if it is known."""
+async def note(connection: Connection, one: Note) -> Begun:
+    """Write a notification down, unless it is known; as it is now."""
     values = one.values()
     await connection.execute(_LOCK, values)
-    if await (await connection.execute(_FIND, values)).fetchone() is not None:
-        return False
-    await connection.execute(_NOTE, {**values, "status": QUEUED})
-    return True
+    row = await (await connection.execute(_FIND, values)).fetchone()
+    if row is None:
+        row = await (await connection.execute(_NOTE, values)).fetchone()
+    if row is None:
+        raise RuntimeError("a notification must be written down")
+    channel, status, at = row
+    return Begun(id=one.id, channel=channel, status=status, at=at)
 
 
 async def begin(pg: Postgres, one: Note) -> Begun:
-    """Before it is sent: write it down, unless it is known."""
+    """The same before it is sent; as an earlier attempt has left it."""
     async with pg.transaction("notification") as connection:
-        values = {**one.values(), "status": SENDING}
-        await connection.execute(_LOCK, values)
-        row = await (await connection.execute(_FIND, values)).fetchone()
-        before = QUEUED if row is None else str(row[0])
-        if row is None:
-            row = await (await connection.execute(_NOTE, values)).fetchone()
-        if row is None:
-            raise RuntimeError("a notification must be written down")
-        begun = Begun(id=one.id, at=row[1], status=before)
-        if before == QUEUED:
-            await connection.execute(_CHANGE, {**values, "at": begun.at})
+        begun = await note(connection, one)
+        if begun.status == QUEUED:
+            await change(connection, begun, SENDING)
         return begun
 
 

@@ -1,7 +1,10 @@
 """Tells customers about visits, and asks how they were: by WhatsApp, else by mail, else by SMS.
 
-A notification is noted and handed on in one transaction, so it is told once, wherever a process
-dies. News that are not true any more, such as a reminder of a visit that was moved, are dropped.
+    1. note      the notification, with the channel by which it goes
+    2. hand on   to a job with the notification's id and instant
+
+A process that dies in between hands it on in its next attempt, to the same job. News that are not
+true any more, such as a reminder of a visit that was moved, are dropped.
 """
 
 from __future__ import annotations
@@ -9,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 from uuid import NAMESPACE_OID, UUID, uuid5
 
@@ -20,7 +23,7 @@ from apps.campotech.messages import JobNotification, WhatsAppOutbound
 from apps.campotech.messages.dispatched import RatingRequest
 from apps.campotech.messaging import notification_log
 from apps.campotech.messaging.delivery import CustomerNotice
-from apps.campotech.messaging.notification_log import Channel, Note
+from apps.campotech.messaging.notification_log import QUEUED, SENT, Begun, Channel, Note
 from apps.campotech.messaging.wording import WORDINGS, local, on_one_line
 from faena import Discard, Job
 from faena.pg import Connection
@@ -108,86 +111,100 @@ class Notifying:
     def __init__(self, system: System) -> None:
         self._system, self._pg = system, system.pg
         queue = system.queues["job.notification"]
-        self.notify = queue.task(name="notify")(system.pg.effect(self._notify))
-        self.ask_rating = queue.task(name="ask_rating")(system.pg.effect(self._ask_rating))
+        self.notify = queue.task(name="notify")(self._notify)
+        self.ask_rating = queue.task(name="ask_rating")(self._ask_rating)
 
-    async def _notify(self, transaction: Connection, message: JobNotification) -> str:
+    async def _notify(self, message: JobNotification) -> str:
         """By which channel the customer is told, or why not."""
-        visit = await _find(transaction, message.org_id, message.job_id, message.technician_id)
-        if visit is None or visit.customer_id != message.customer_id:
-            raise Discard(f"no job {message.job_id} of this customer in this organisation")
-        if visit.is_outdated(message):
-            return "outdated"
-        name = uuid5(NAMESPACE_OID, str(key_of(message)))
-        return await self._tell(transaction, visit, message.notification_type, name)
+        async with self._pg.transaction("notify") as connection:
+            visit = await _find(connection, message.org_id, message.job_id, message.technician_id)
+            if visit is None or visit.customer_id != message.customer_id:
+                raise Discard(f"no job {message.job_id} of this customer in this organisation")
+            if visit.is_outdated(message):
+                return "outdated"
+            name = uuid5(NAMESPACE_OID, str(key_of(message)))
+            noted = await _note(connection, visit, message.notification_type, name)
+        return await self._hand_on(visit, message.notification_type, noted)
 
-    async def _ask_rating(self, transaction: Connection, asked: RatingRequest, job: Job) -> str:
+    async def _ask_rating(self, asked: RatingRequest, job: Job) -> str:
         """By which channel the customer is asked; once for each job."""
         try:
             organization, wanted = UUID(asked.organization_id), UUID(asked.job_id)
         except ValueError:
             raise Discard("organizationId and jobId must be UUIDs") from None
-        visit = await _find(transaction, organization, wanted)
-        is_own = job.tenant in (None, str(organization))
-        if visit is None or not is_own or visit.status != "completed":
-            raise Discard(f"no completed job {wanted} with a customer in this organisation")
         name = uuid5(wanted, "rating")
-        made = await transaction.execute(_ASK, [name, organization, wanted])
-        return await self._tell(transaction, visit, "rating", name) if made.rowcount else "known"
+        async with self._pg.transaction("rating") as connection:
+            visit = await _find(connection, organization, wanted)
+            is_own = job.tenant in (None, str(organization))
+            if visit is None or not is_own or visit.status != "completed":
+                raise Discard(f"no completed job {wanted} with a customer in this organisation")
+            await connection.execute(_ASK, [name, organization, wanted])
+            noted = await _note(connection, visit, "rating", name)
+        return await self._hand_on(visit, "rating", noted)
 
-    async def _tell(self, connection: Connection, visit: Visit, kind: str, name: UUID) -> str:
-        channel = visit.channel
-        if channel is None:
+    async def _hand_on(self, visit: Visit, kind: str, noted: Begun | None) -> str:
+        if noted is None:
             return "unreachable"
-        one = Note(
-            id=name,
-            organization=visit.organization,
-            recipient=str(visit.customer_id),
-            channel=channel,
-            kind=kind,
-        )
-        if not await notification_log.note(connection, one):
+        if noted.status != QUEUED:
             return "known"
-        if channel == "whatsapp":
-            await self._by_whatsapp(connection, visit, one)
+        if noted.channel == "whatsapp":
+            message = _template(visit, kind, noted)
+            await self._enqueue(self._system.sender.send, message, visit, noted)
+            await notification_log.end(self._pg, noted, SENT)
         else:
-            await self._otherwise(connection, visit, one)
-        return channel
+            delivery = self._system.delivery
+            is_mail = noted.channel == "email"
+            task = delivery.mail_customer if is_mail else delivery.text_customer
+            await self._enqueue(task, _notice(visit, kind, noted), visit, noted)
+        return noted.channel
 
-    async def _by_whatsapp(self, connection: Connection, visit: Visit, one: Note) -> None:
-        wording, facts = WORDINGS[one.kind], visit.facts()
-        message = WhatsAppOutbound(
-            org_id=visit.organization,
-            idempotency_key=f"notice-{one.id.hex}",
-            created_at=datetime.now(UTC),
-            message_type="template",
-            recipient_phone=visit.phone or "",
-            customer_id=visit.customer_id,
-            template_name=wording.template,
-            template_params=[facts[each] for each in wording.parameters],
-            job_id=visit.id,
-        )
-        await self._hand_on(connection, self._system.sender.send, message, visit, one)
-
-    async def _otherwise(self, connection: Connection, visit: Visit, one: Note) -> None:
-        wording, delivery = WORDINGS[one.kind], self._system.delivery
-        told = CustomerNotice(
-            organization_id=visit.organization,
-            notification_id=one.id,
-            customer_id=visit.customer_id,
-            kind=one.kind,
-            title=wording.title,
-            body=wording.text.format(**visit.facts()),
-        )
-        task = delivery.mail_customer if one.channel == "email" else delivery.text_customer
-        await self._hand_on(connection, task, told, visit, one)
-
-    async def _hand_on(
-        self, connection: Connection, task: Any, payload: Any, visit: Visit, one: Note
+    async def _enqueue(
+        self, task: Any, payload: CustomerNotice | WhatsAppOutbound, visit: Visit, noted: Begun
     ) -> None:
-        await self._pg.outbox.enqueue(
-            connection, task, payload, tenant=str(visit.organization), id=f"notice-{one.id.hex}"
-        )
+        name, tenant = f"notice-{noted.id.hex}", str(visit.organization)
+        await task.enqueue(payload, tenant=tenant, id=name, on_conflict="keep")
+
+
+def _template(visit: Visit, kind: str, noted: Begun) -> WhatsAppOutbound:
+    wording, facts = WORDINGS[kind], visit.facts()
+    return WhatsAppOutbound(
+        org_id=visit.organization,
+        idempotency_key=f"notice-{noted.id.hex}",
+        created_at=noted.at,
+        message_type="template",
+        recipient_phone=visit.phone or "",
+        customer_id=visit.customer_id,
+        template_name=wording.template,
+        template_params=[facts[each] for each in wording.parameters],
+        job_id=visit.id,
+    )
+
+
+def _notice(visit: Visit, kind: str, noted: Begun) -> CustomerNotice:
+    wording = WORDINGS[kind]
+    return CustomerNotice(
+        organization_id=visit.organization,
+        notification_id=noted.id,
+        customer_id=visit.customer_id,
+        kind=kind,
+        title=wording.title,
+        body=wording.text.format(**visit.facts()),
+    )
+
+
+async def _note(connection: Connection, visit: Visit, kind: str, name: UUID) -> Begun | None:
+    """None if the customer cannot be reached."""
+    channel = visit.channel
+    if channel is None:
+        return None
+    one = Note(
+        id=name,
+        organization=visit.organization,
+        recipient=str(visit.customer_id),
+        channel=channel,
+        kind=kind,
+    )
+    return await notification_log.note(connection, one)
 
 
 async def _find(

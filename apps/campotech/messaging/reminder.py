@@ -79,7 +79,8 @@ class Reminders:
     async def _match(self, one: Appointment, kind: str, wanted: _Wanted | None) -> str:
         """Enqueue, replace or cancel a reminder, or leave it as it is."""
         task, tenant = self._system.notifying.notify, str(one.organization_id)
-        name = f"{kind}-{one.job_id.hex}"
+        # All organisations share the ids of a queue: nobody's plan may touch another's reminder.
+        name = f"{kind}-{one.organization_id.hex}-{one.job_id.hex}"
         known = await task.handle(name, tenant=tenant).view()
         payload = None if wanted is None else task.encode(wanted.message)
         if known is not None and known.payload == payload:

@@ -58,6 +58,8 @@ class World(Sandbox):
         server = urlsplit(self.urls["mail"])
         return {
             **super().environment(url),
+            # By an address of its own: the addresses of files are made from it.
+            "WHATSAPP_BASE_URL": f"{self.urls['whatsapp']}/v23.0",
             "FCM_SERVICE_ACCOUNT": json.dumps(account),
             "FCM_BASE_URL": self.urls["push"],
             "TWILIO_ACCOUNT_SID": TWILIO,
@@ -75,21 +77,19 @@ class World(Sandbox):
 async def sandbox(authority: Authority, device_key: rsa.RSAPrivateKey) -> AsyncIterator[World]:
     made = World(Afip(authority=authority), device_key)
     async with AsyncExitStack() as stack:
-        for one in (made.push, made.twilio, made.mail):
+        for one in (made.push, made.twilio, made.mail, made.whatsapp):
             made.urls[one.name] = await stack.enter_async_context(one.serving())
         made.url = await stack.enter_async_context(made.serving())
         yield made
 
 
 @pytest.fixture
-async def office(
-    system: System, sandbox: World, business: Business, harnessed: Harness
-) -> AsyncIterator[Office]:
+async def office(system: System, sandbox: World, business: Business, harnessed: Harness) -> Office:
     """An organisation with an owner, and a customer who writes."""
     made = Office(system=system, world=sandbox, business=business, harness=harnessed)
     await made.open()
     await system.app.features.follow()
-    yield made
+    return made
 
 
 @pytest.fixture

@@ -139,14 +139,15 @@ class Office:
         async with await pg.connect(url, autocommit=True) as connection:
             return await relay.run_once(connection) or 0
 
-    async def settle(self, **options: Any) -> list[Ran]:
+    async def settle(self, *, through: str | None = None, at_once: int = 1) -> list[Ran]:
         """Run jobs and send the outbox until nothing is left to do now; all attempts."""
         attempts: list[Ran] = []
         while True:
-            report = await self.harness.drain(schedules=False, **options)
+            report = await self.harness.drain(schedules=False, through=through, at_once=at_once)
             attempts += report.runs
             if not await self.relay() and not report.runs:
                 return attempts
+            through = None
 
     # -- what there is ----------------------------------------------------------------------------
 
