@@ -1,7 +1,7 @@
 """Moves the old rows of one table, slice by slice; what was interrupted is finished by the next.
 
     plain table      export → store → read back → delete and compare, in one transaction
-    partitioned      export → store → read back, all slices → detach → compare and drop
+    partitioned      export → store → read back, all slices → detach → compare, read again and drop
 
 Objects are known to the catalogue before they are stored, and count only from the transaction in
 which their rows are deleted. See `fence.py` for two archivers at once.
@@ -9,12 +9,12 @@ which their rows are deleted. See `fence.py` for two archivers at once.
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias, TypeVar
+from time import monotonic
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias
 
 from psycopg import errors as pg_errors
 
@@ -40,6 +40,7 @@ from faena.pg.archive.export import Exported, Exporter, Slice
 from faena.pg.archive.fence import Fence, Superseded
 from faena.pg.archive.manifest import manifest_key
 from faena.pg.archive.policy import Archive
+from faena.pg.archive.proof import each, prove, prove_all
 from faena.pg.archive.restore import check_manifest
 from faena.pg.archive.source import Source, exact
 from faena.pg.archive.span import Place, Unit, place_of
@@ -51,16 +52,14 @@ if TYPE_CHECKING:
 
 _TRIES: Final = 3
 """Of a slice whose rows change while it is exported."""
-_AT_ONCE: Final = 8
-"""Objects that are stored or read back at a time."""
 _PAGE: Final = 1000
+_FRESH_S: Final = 5.0
+"""What was read back so short ago is not read again."""
 _TOMBSTONE: Final = timedelta(days=7)
 """So long, discarded objects are looked for and removed again: a frozen process may still write
 one that was already removed."""
 
 _log = logging.getLogger("faena.pg")
-
-T = TypeVar("T")
 
 
 class Progress(NamedTuple):
@@ -191,7 +190,7 @@ class Archiver:
         some = await self._exporter.read(unit, after)
         if some is None:
             return None
-        ids = await self._stored(some)
+        ids, read_at = await self._stored(some), monotonic()
         async with self._own(some), self._pg.transaction("archive") as connection:
             await begin_deletion(connection, self._source, self._fence)
             reach = (some.after, some.last)
@@ -202,6 +201,9 @@ class Archiver:
                     f"archives of {self._source.name} were changed meanwhile", op="archive"
                 )
             await self._fence.count(connection, gone, moved)
+            if self._store is not None and monotonic() - read_at > _FRESH_S:
+                known = [(self._store, one.manifest) for one in some.objects]
+                await prove(connection, self._source.name, known)
         self._tell("deleted", unit, gone, len(ids))
         return some.end
 
@@ -303,13 +305,20 @@ class Archiver:
             self._tell("exported", unit, some.rows, len(ids))
 
     async def drop(self, unit: Unit) -> int:
-        """Compare a detached partition with its archives, and drop it, in one transaction."""
+        """Compare a detached partition with its archives, read these again, and drop it, in one
+        transaction."""
+        wanted = Wanted(self._source.name, states=("verified",), period=unit.start)
+
+        async def look_again(connection: Connection) -> None:
+            await prove_all(connection, self._stores, wanted)
+
         is_archived = self._exporter is not None
 
         async def work(connection: Connection) -> int:
             await exact(connection)
             await self._fence.prove(connection, "dropping")
-            gone = await drop_partition(connection, self._source, unit, is_archived=is_archived)
+            look = look_again if is_archived else None
+            gone = await drop_partition(connection, self._source, unit, look)
             name = self._source.name
             moved = await change_period(connection, name, unit.start, "archived", ["verified"])
             await self._fence.note(connection, unit.start, unit.end, None)
@@ -349,22 +358,6 @@ async def _store(store: ObjectStore, one: Exported) -> None:
     found = await read_back(store, key, one.packed.sha256)
     if found != one.packed.summary or await fetch_manifest(store, key) != one.manifest:
         raise ArchiveUnreadable(f"archive {key} does not read as it was written", op="archive")
-
-
-async def each(items: Iterable[T], work: Callable[[T], Awaitable[None]]) -> None:
-    """Some at a time; the first error ends all."""
-    room = asyncio.Semaphore(_AT_ONCE)
-
-    async def one(item: T) -> None:
-        async with room:
-            await work(item)
-
-    try:
-        async with asyncio.TaskGroup() as group:
-            for item in items:
-                group.create_task(one(item))
-    except BaseExceptionGroup as errors:
-        raise errors.exceptions[0] from None
 
 
 def _is_changed(error: FaenaError) -> bool:

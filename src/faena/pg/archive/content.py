@@ -91,11 +91,24 @@ async def read_lines(store: ObjectStore, key: str, sha256: str) -> AsyncIterator
             f"archive {key} must be compressed with zstd, and is damaged: {error}", op="archive"
         ) from error
     if seen.hexdigest() != sha256 or rest or not decompressor.eof:
-        raise ArchiveUnreadable(
-            f"archive {key} must have the checksum {sha256[:12]}…, got "
-            f"{seen.hexdigest()[:12]}…: it is truncated, damaged or changed",
-            op="archive",
-        )
+        raise _damaged(key, sha256, seen.hexdigest())
+
+
+async def check_bytes(store: ObjectStore, key: str, sha256: str) -> None:
+    """Read a whole object, whose lines were compared before, and compare its checksum alone."""
+    seen = hashlib.sha256()
+    async for chunk in store.get(key):
+        seen.update(chunk)
+    if seen.hexdigest() != sha256:
+        raise _damaged(key, sha256, seen.hexdigest())
+
+
+def _damaged(key: str, sha256: str, found: str) -> ArchiveUnreadable:
+    return ArchiveUnreadable(
+        f"archive {key} must have the checksum {sha256[:12]}…, got {found[:12]}…: it is truncated, "
+        f"damaged or changed",
+        op="archive",
+    )
 
 
 async def read_back(store: ObjectStore, key: str, sha256: str) -> Summary:

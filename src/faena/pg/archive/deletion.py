@@ -7,7 +7,7 @@ statement itself asks the server whether each row is old enough, whatever has ch
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from psycopg import sql
@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 
 STABLE: Final = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"
 """What is aggregated is exactly what is deleted; a row changed meanwhile is an error."""
+_PARTITION: Final = """
+    SELECT c.oid, n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE c.oid = to_regclass(%s)
+"""
 _DROP_VIEW: Final = sql.SQL("DROP VIEW pg_temp.{}").format(sql.Identifier(EXPIRED))
 
 
@@ -136,17 +140,22 @@ def _refuse_young(source: Source, unit: Unit, *, is_old: bool) -> None:
 
 
 async def drop_partition(
-    connection: Connection, source: Source, unit: Unit, *, is_archived: bool
+    connection: Connection,
+    source: Source,
+    unit: Unit,
+    look_again: Callable[[Connection], Awaitable[None]] | None,
 ) -> int:
     """Drop a detached partition; `Changed` if its rows are not those of its verified archives.
 
     The lock is taken first: nobody can add a row between the comparison and the end of the table.
+    `look_again` reads the archives, if there are any, when nothing else has to be waited for.
     """
     name = unit.relation
     await connection.execute(sql.SQL("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE").format(name))
     await check_columns(connection, source, name)
     await check_protection(connection, source.table, source.policy)
-    if is_archived:
+    await _check_own_protection(connection, source, name)
+    if look_again is not None:
         await _compare_partition(connection, source, unit)
     counted = await connection.execute(
         sql.SQL("SELECT count(*), coalesce(bool_and({}), true) FROM {} AS r").format(
@@ -156,8 +165,20 @@ async def drop_partition(
     ((number, is_old),) = await counted.fetchall()
     _refuse_young(source, unit, is_old=is_old)
     await aggregate(connection, source, unit, sql.SQL("true"))
+    if look_again is not None:
+        await look_again(connection)
     await connection.execute(sql.SQL("DROP TABLE {}").format(name))
     return number
+
+
+async def _check_own_protection(
+    connection: Connection, source: Source, name: sql.Identifier
+) -> None:
+    """Detached, it is none of its table's family any more, and may be protected by itself."""
+    found = await connection.execute(_PARTITION, [name.as_string(connection)])
+    for oid, schema, table in await found.fetchall():
+        own = source.table._replace(oid=oid, schema=schema, name=table)
+        await check_protection(connection, own, source.policy)
 
 
 async def _compare_partition(connection: Connection, source: Source, unit: Unit) -> None:

@@ -157,8 +157,8 @@ class Restoration:
             raise StoreRejected(f"archive {entry.key} was changed meanwhile", op="restore")
 
 
-def check_manifest(manifest: Manifest, entry: Entry) -> None:
-    """The manifest beside an object must be the one that the catalogue knows."""
+def check_manifest(manifest: Manifest, entry: Entry | Manifest) -> None:
+    """The manifest beside an object must be the one that the catalogue knows, or was stored."""
     theirs = (manifest.table, manifest.tenant, manifest.sha256, manifest.rows, manifest.digest)
     ours = (entry.table, entry.tenant, entry.sha256, entry.rows, entry.digest)
     if theirs != ours or manifest.schema_digest != entry.schema_digest:
