@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from faena import Faena, Job, Retry
-from faena.errors import JobFailed, StoreRejected
+from faena.errors import ConfigError, JobFailed, StoreRejected
 from faena.job import Spec
 from faena.pg import Connection, Postgres, SyncConnection
 from faena.pg.effect_upkeep import forget_effects
@@ -117,6 +117,19 @@ async def test_a_handler_cannot_end_its_transaction(app: Faena, table: Postgres,
     with pytest.raises(psycopg.ProgrammingError, match=f"Explicit {word}"):
         await sell(1, _job())
     assert await _rows(table, "SELECT number FROM sold") == []
+
+
+def test_decorators_in_the_other_order_or_with_parentheses_are_told(
+    app: Faena, table: Postgres
+) -> None:
+    with pytest.raises(ConfigError, match=r"must be written below @queue\.task, got task sell"):
+
+        @table.effect  # pyright: ignore[reportArgumentType, reportUntypedFunctionDecorator]
+        @app.queue("sales").task
+        async def sell(number: int) -> None: ...
+
+    with pytest.raises(ConfigError, match="must be written without parentheses"):
+        table.effect()  # pyright: ignore[reportCallIssue]
 
 
 async def test_a_handler_gets_errors_of_its_statements_as_the_driver_raises_them(

@@ -87,6 +87,7 @@ def test_a_tenant_is_shown_erased_and_checked(filled: None, cli: Cli) -> None:
     assert "done" in text
     _, told, _ = cli("erase", "o2", "--dry-run")
     assert told["total"] > 5
+    assert told["found"]["archives public.visits"] > 0
 
 
 def test_an_erasure_without_a_reason_or_a_yes_is_refused(filled: None, cli: Cli) -> None:

@@ -25,9 +25,10 @@ from psycopg import AsyncConnection
 from psycopg.pq import TransactionStatus
 
 from faena.codec import Codec, codec_for
-from faena.errors import ConfigError, InternalError, StoreRejected
+from faena.errors import ConfigError, InternalError, StoreRejected, shown
 from faena.job import Job
 from faena.pg.failure import translated
+from faena.task import Task
 
 if TYPE_CHECKING:
     from faena.pg.postgres import Postgres
@@ -98,8 +99,9 @@ class _Shape(NamedTuple):
         return None if row[0] is None else self.result.decode(bytes(row[0]))
 
 
-def effect(pg: Postgres, function: Callable[..., Any]) -> Callable[..., Any]:
+def effect(pg: Postgres, function: Any) -> Callable[..., Any]:
     """A handler that runs in a transaction with its record; see `Postgres.effect`."""
+    _check_handler(function)
     names = sys._getframe(2).f_locals  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - annotations may name local classes
     shape = _shape(function, names)
     is_async = inspect.iscoroutinefunction(function)
@@ -109,6 +111,21 @@ def effect(pg: Postgres, function: Callable[..., Any]) -> Callable[..., Any]:
     made.__signature__, made.__annotations__ = shape.signature, dict(shape.hints)
     del made.__wrapped__  # its signature is another
     return made
+
+
+def _check_handler(function: Any) -> None:
+    if isinstance(function, Task):
+        raise ConfigError(
+            f"@pg.effect must be written below @queue.task, got task {function.name}: exchange the "
+            f"two lines",
+            field="task",
+        )
+    if not callable(function):
+        got = "parentheses" if function is None else shown(function)
+        raise ConfigError(
+            f"@pg.effect must be written without parentheses above a handler, got {got}",
+            field="task",
+        )
 
 
 def _async_effect(pg: Postgres, function: Any, shape: _Shape) -> Callable[..., Any]:

@@ -259,7 +259,7 @@ class Postgres(OnRequest, RolledUp):
     ) -> Callable[P, Coroutine[Any, Any, R]]: ...
     @overload
     def effect(self, function: Callable[Concatenate[SyncConnection, P], R]) -> Callable[P, R]: ...
-    def effect(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def effect(self, function: Callable[..., Any] | None = None) -> Callable[..., Any]:
         """A handler that gets a transaction, in which the record of its job commits as well.
 
         Write it below `@queue.task`. The transaction is the first parameter: a `Connection`, or a

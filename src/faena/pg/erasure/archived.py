@@ -67,15 +67,15 @@ class Archived:
     # -- counting ---------------------------------------------------------------------------------
 
     async def count(self, tenant: str) -> Found:
-        """Rows and objects together."""
+        """Rows, and objects under their own name."""
         source, whose = await self._begin(tenant)
-        number, stay = await self._counted_objects(whose or tenant)
-        rows = tuple[Kept, ...]()
+        objects, stay = await self._counted_objects(whose or tenant)
+        number, rows = 0, tuple[Kept, ...]()
         if source is not None and whose is not None:
             for relation in await self._relations(source, None):
                 may_go, more = await self._counted_rows(source, relation, whose)
                 number, rows = number + may_go, rows + more
-        return Found(number, rows + stay)
+        return Found(number, rows + stay, ((self._archives, objects),) if objects else ())
 
     async def _counted_rows(
         self, source: Source, relation: sql.Identifier, whose: str

@@ -192,6 +192,7 @@ class Erasures:
         for place in places:
             one = await place.count(tenant)
             found[place.name] = one.number
+            found |= dict(one.more)
             kept += one.kept
         return found, kept
 

@@ -29,6 +29,8 @@ class Found(NamedTuple):
     number: int
     """To be erased."""
     kept: tuple[Kept, ...] = ()
+    more: tuple[tuple[str, int], ...] = ()
+    """To be erased, and counted under another name than the place's."""
 
 
 class Place(Protocol):

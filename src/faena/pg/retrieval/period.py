@@ -41,8 +41,8 @@ def _read(what: str, value: Any) -> date | datetime:
         found = _parsed(value) if isinstance(value, str) else None
     if found is None or not 1 < found.year < 9999:
         raise ArgumentError(
-            f"{what} must be a day such as 2023-01-31, or an instant with a time zone such as "
-            f"2023-01-31T09:00Z, got {shown(value)}",
+            f"{what} must be a day of the years 2 to 9998 such as 2023-01-31, or an instant with a "
+            f"time zone such as 2023-01-31T09:00Z, got {shown(value)}",
             field=what,
             value=value,
         )
