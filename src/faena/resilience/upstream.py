@@ -25,6 +25,7 @@ from faena.engine import Engine
 from faena.engine.calls.resilience import call_within_us
 from faena.engine.calls.upstreams import UpstreamView
 from faena.errors import ConfigError, shown
+from faena.limits import Limit
 from faena.options.fields import check_is
 from faena.outcomes import UpstreamUnavailable
 from faena.resilience.call import UpstreamCall
@@ -80,7 +81,8 @@ class Upstream:
         """From how many seconds on a call is slow; None for never."""
         self.timeout_us = options.timeout_us
         self.is_priced = options.price_list is not None
-        windows = [one.per_us for one in (*options.limits, *options.tenant_limits)]
+        limits = (*options.limits, *options.tenant_limits)
+        windows = [one.per_us for one in limits if isinstance(one, Limit)]
         self.call_within_s = call_within_us(min(windows)) / 1e6 if windows else math.inf
         """How long after its grant a permit is good for a call."""
         is_tenants = options.breaker.per == "tenant" or bool(options.tenant_limits)
