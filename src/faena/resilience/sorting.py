@@ -141,11 +141,11 @@ def _is_httpx(cls: type) -> bool:
 
 
 def _status(error: BaseException) -> tuple[int | None, Any]:
-    """The HTTP status and Retry-After of an error that carries a response."""
+    """The HTTP status of an error that carries a response, and how long to wait: what the header
+    Retry-After says, else the error's own `retry_after`."""
     response = getattr(error, "response", None)
     status = getattr(response, "status_code", None) or getattr(error, "status_code", None)
-    if not isinstance(status, int):
-        return None, None
-    headers = getattr(response, "headers", None)
-    get = getattr(headers, "get", None)
-    return status, get("retry-after") if callable(get) else None
+    get = getattr(getattr(response, "headers", None), "get", None)
+    header = get("retry-after") if callable(get) else None
+    said = getattr(error, "retry_after", None) if header is None else header
+    return status if isinstance(status, int) else None, said
