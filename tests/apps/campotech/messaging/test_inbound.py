@@ -42,6 +42,7 @@ async def test_a_message_that_comes_again_changes_nothing(office: Office) -> Non
     assert await office.settle() == []
     assert len(await office.rows(MESSAGES, office.id)) == 2
     assert len(office.told()) == 1
+    assert (await office.system.pg.outbox.view()).refused == 0
 
 
 async def test_a_choice_is_answered_like_a_text(office: Office) -> None:

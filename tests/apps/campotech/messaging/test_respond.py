@@ -154,6 +154,28 @@ async def test_a_person_is_asked_once_however_often_they_are_told(office: Office
     await assert_one_person_is_asked(office)
 
 
+async def test_nobody_is_asked_about_a_message_that_is_answered(office: Office) -> None:
+    message = await office.receive(office.written())
+    await office.harness.open_breaker(office.system.upstreams.openai)
+    await ask(office, message)  # its worker had died before it could say that it was done
+    await office.settle()
+    assert office.told() == ["Entendido: ¿Atienden hoy?"]
+    assert office.pushed() == []
+    assert await office.needs_person() == [False]
+
+
+async def test_two_answers_at_once_are_one(office: Office) -> None:
+    async with office.system.pg.transaction() as connection:
+        stored, _ = await office.system.inbound._store(connection, office.written())
+    both = [await ask(office, stored.id) for _ in range(2)]
+    office.world.openai.faults.add(Fault(kind="slow", seconds=0.3, operation="chat"))
+    await office.settle(at_once=2)
+    assert len(office.world.openai.ledger.of("chat")) == 2
+    results = [await one.handle.result(timeout="10s") for one in both]
+    assert sorted(results) == ["", "Entendido: ¿Atienden hoy?"]
+    assert office.told() == ["Entendido: ¿Atienden hoy?"]
+
+
 async def test_a_conversation_of_another_organisation_is_not_answered(
     office: Office, other: Business
 ) -> None:
