@@ -210,10 +210,14 @@ async def test_nothing_goes_while_tenants_move_between_shards(world: World) -> N
         began.set()
         await gate.wait()
 
+    async def is_moving() -> bool:
+        return (await queue.shards()).is_moving
+
     await wait.enqueue(1, tenant="b")
     async with serving(world.app):
         await began.wait()
-        assert (await queue.reshard(2, wait="50ms")).is_moving
+        await queue.tenant("b").dedicate(wait="50ms")
+        await eventually(is_moving)
         with pytest.raises(NotYet, match="move to other shards now"):
             await world.pg.erase(tenant="a", **ASKED)
         asked = await world.pg.erase(tenant="a", cancel_live=True, **ASKED)
