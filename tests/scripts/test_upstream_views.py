@@ -86,7 +86,7 @@ async def test_the_use_of_limits(upstreams: UpstreamRig) -> None:
     await upstreams.ask(3)
     limits = (await view(upstreams)).limits
     uses = [(str(use.limit), use.used, use.max, use.opens_at) for use in limits]
-    assert uses == [("5/min", 5, 5, begun + 60 * SECOND), ("100/h", 5, 100, None)]
+    assert uses == [("5/min", 5, 5, begun + 61 * SECOND), ("100/h", 5, 100, None)]
     assert [str(one) for one in (await view(upstreams)).tenant_limits] == ["2/s"]
     own = (await view(upstreams, tenant="acme")).limits[-1]
     assert (str(own.limit), own.used, own.is_tenants) == ("2/s", 2, True)
