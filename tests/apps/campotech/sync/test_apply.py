@@ -154,7 +154,7 @@ async def test_jobs_of_one_entity_run_in_their_order(system: System, harnessed: 
     receipts = [
         await system.sync.apply.enqueue(one, tenant=str(ORG), key=one.entity_key) for one in steps
     ]
-    for _ in receipts:  # a drain may end while a job still waits for the one before it
+    for _ in receipts:  # one drain has been seen to leave jobs that wait for their turn
         (await harnessed.drain("sync.offline", schedules=False, at_once=4)).check()
     results = [(await one.handle.result(timeout="10s"))[0] for one in receipts]
     assert [one.problem for one in results] == [None] * 4
