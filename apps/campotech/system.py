@@ -13,6 +13,7 @@ import httpx
 
 from apps.campotech import registry
 from apps.campotech.database import tables
+from apps.campotech.invoicing.bill import Billing
 from apps.campotech.invoicing.issue import Issuing
 from apps.campotech.invoicing.pdf import Documents
 from apps.campotech.invoicing.pending import Pending
@@ -73,7 +74,7 @@ class System:
         self.sync = Sync(self)
         self.documents = Documents(self, self.storage)
         self.issuing = Issuing(self, self._afip(), upstreams.afip)
-        self.pending = Pending(self)
+        self.billing, self.pending = Billing(self), Pending(self)
         client = mercadopago.Client(settings.mercadopago, self.http)
         self.payments = Payments(self, client, upstreams.mercadopago)
         self.sender = Sender(self, settings.whatsapp, self.http, upstreams.whatsapp)

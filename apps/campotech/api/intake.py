@@ -7,33 +7,20 @@ Each is stored with its job in one transaction. The same request twice is one pi
 from __future__ import annotations
 
 from typing import Annotated, Any, Final, Literal
-from uuid import NAMESPACE_OID, UUID, uuid5
+from uuid import UUID
 
 from fastapi import APIRouter, Header, Request
 from pydantic import Field, StrictInt
 
 from apps.campotech.api.caller import Caller, system_of
 from apps.campotech.api.problem import Problem
-from apps.campotech.invoicing.pending import message_of
+from apps.campotech.invoicing import bill
 from apps.campotech.keys import key_of
 from apps.campotech.messages import SyncOffline, WhatsAppOutbound
 from apps.campotech.messages.base import Schema
 from apps.campotech.messages.fields import Pesos
 
 router: Final = APIRouter(prefix="/api/v1")
-_OWN: Final = "SELECT 1 FROM campotech.customers WHERE id = %s AND organization_id = %s"
-_STORE: Final = """
-    INSERT INTO campotech.invoices (id, organization_id, customer_id, kind, point_of_sale,
-        net_cents, vat_cents, description, job_id)
-    VALUES (%(id)s, %(org)s, %(customer)s, %(kind)s, %(point)s, %(net)s, %(vat)s, %(text)s, %(job)s)
-    ON CONFLICT (id) DO NOTHING
-    RETURNING created_at
-"""
-_SAME: Final = """
-    SELECT (customer_id, kind, point_of_sale, net_cents, description)
-        = (%(customer)s, %(kind)s::bpchar, %(point)s, %(net)s, %(text)s)
-    FROM campotech.invoices WHERE id = %(id)s
-"""
 _LOOK: Final = """
     SELECT status, number, cae, cae_expires, problem, paid_cents, total_cents
     FROM campotech.invoices WHERE id = %s AND organization_id = %s
@@ -59,41 +46,24 @@ async def create_invoice(
 ) -> dict[str, str]:
     """Have an invoice issued; the same key is the same invoice."""
     system = system_of(request)
-    net = int(wanted.net * 100)
-    vat = 0 if wanted.invoice_type == "C" else (net * 21 + 50) // 100
-    given: dict[str, Any] = {
-        "id": uuid5(NAMESPACE_OID, f"invoice {caller.id} {idempotency_key}"),
-        "org": caller.id,
-        "customer": wanted.customer_id,
-        "kind": wanted.invoice_type,
-        "point": wanted.punto_venta,
-        "net": net,
-        "vat": vat,
-        "text": wanted.description,
-        "job": wanted.job_id,
-    }
-    async with system.pg.transaction("invoice") as connection:
-        owned = await connection.execute(_OWN, [wanted.customer_id, caller.id])
-        if await owned.fetchone() is None:
-            raise Problem(422, "customerId must be a customer of this organisation")
-        new = await (await connection.execute(_STORE, given)).fetchone()
-        if new is None:
-            same = await (await connection.execute(_SAME, given)).fetchone()
-            if same is None or not same[0]:
-                raise Problem(409, "another invoice has this Idempotency-Key")
-        else:
-            series = wanted.invoice_type, wanted.punto_venta
-            message = message_of(
-                given["id"], caller.id, wanted.customer_id, *series, net + vat, new[0]
-            )
-            await system.pg.outbox.enqueue(
-                connection,
-                system.issuing.request_cae,
-                message,
-                tenant=caller.tenant,
-                id=str(key_of(message)),
-            )
-    return {"id": str(given["id"]), "status": "accepted" if new else "known"}
+    new = bill.NewInvoice(
+        organization=caller.id,
+        key=idempotency_key,
+        customer=wanted.customer_id,
+        kind=wanted.invoice_type,
+        point_of_sale=wanted.punto_venta,
+        net_cents=int(wanted.net * 100),
+        description=wanted.description,
+        job=wanted.job_id,
+    )
+    try:
+        async with system.pg.transaction("invoice") as connection:
+            is_new = await system.billing.store(connection, new)
+    except bill.AnotherInvoice:
+        raise Problem(409, "another invoice has this Idempotency-Key") from None
+    except bill.NotBillable as error:
+        raise Problem(422, str(error)) from None
+    return {"id": str(new.id), "status": "accepted" if is_new else "known"}
 
 
 @router.get("/invoices/{invoice}")

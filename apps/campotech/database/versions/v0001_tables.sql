@@ -10,6 +10,8 @@ CREATE TABLE organizations (
     token_digest bytea NOT NULL UNIQUE,       -- SHA-256 of the token that its programs show
     phone_number_id text UNIQUE,              -- its number at WhatsApp
     mp_user_id text UNIQUE,                   -- its account at MercadoPago
+    vat_condition smallint NOT NULL DEFAULT 1, -- 1: registered, issues A and B; else: issues C
+    point_of_sale integer NOT NULL DEFAULT 1 CHECK (point_of_sale BETWEEN 1 AND 99998),
     created_at timestamptz NOT NULL DEFAULT now()
 );
 CREATE TABLE users (
