@@ -14,7 +14,8 @@ from tests.apps.campotech.business import Business
 
 JOB = (
     "INSERT INTO campotech.jobs "
-    "(id, organization_id, customer_id, status, description, total_cents) VALUES (%s, %s, %s, %s, 'caldera', %s) RETURNING id"
+    "(id, organization_id, customer_id, status, description, total_cents) "
+    "VALUES (%s, %s, %s, %s, 'caldera', %s) RETURNING id"
 )
 INVOICE = "SELECT kind, net_cents, vat_cents, job_id, status FROM campotech.invoices WHERE id = %s"
 OUTBOX = "SELECT queue, task FROM faena.outbox"
