@@ -1,0 +1,55 @@
+"""`python -m apps.campotech.api [--port 8000]`: serve the HTTP API of the installation that the
+environment describes."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+from typing import Final
+
+import uvicorn
+
+from apps.campotech.api.app import create
+from apps.campotech.settings import Settings
+from apps.campotech.system import System
+from faena.errors import FaenaError
+
+_GRACE_S: Final = 10
+
+
+def main() -> int:
+    """Serve until SIGTERM or Ctrl-C."""
+    parser = argparse.ArgumentParser(prog="python -m apps.campotech.api", description=__doc__)
+    parser.add_argument("--host", default="127.0.0.1", help="where it listens (default: %(default)s)")
+    parser.add_argument("--port", type=int, default=8000, help="default: %(default)s")
+    given = parser.parse_args()
+    return serve(host=given.host, port=given.port)
+
+
+def serve(*, host: str = "127.0.0.1", port: int) -> int:
+    """Serve on a port; 2 if the settings are wrong."""
+    try:
+        asyncio.run(_serve(Settings.from_env(os.environ), host, port))
+    except (ValueError, FaenaError) as error:
+        print(f"campotech: {error}", file=sys.stderr)  # noqa: T201 - a program's last words
+        return 2
+    return 0
+
+
+async def _serve(settings: Settings, host: str, port: int) -> None:
+    async with System(settings) as system:
+        config = uvicorn.Config(
+            create(system),
+            host=host,
+            port=port,
+            access_log=False,
+            log_level="warning",
+            timeout_graceful_shutdown=_GRACE_S,
+        )
+        await uvicorn.Server(config).serve()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
