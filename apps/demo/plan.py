@@ -25,7 +25,7 @@ TROUBLES: Final = {
     "kill again": 16 * 60,
 }
 _VOICE_EVERY: Final = 3
-_PAID: Final = 0.6
+_PAID: Final = 0.0
 """The part of invoices that somebody pays on the same day."""
 _ASKED: Final = (
     "Hola, ¿atienden hoy?",
@@ -58,7 +58,9 @@ def plan_day(organizations: int, seed: int, *, day: int = 1) -> list[Act]:
     """All that happens on a day, in its order."""
     chance = random.Random(f"{seed} {day}")
     acts = [one for number in range(organizations) for one in _business(number, chance)]
-    acts += [Act(at=at, business=NOISY, kind="trouble", given=name) for name, at in TROUBLES.items()]
+    acts += [
+        Act(at=at, business=NOISY, kind="trouble", given=name) for name, at in TROUBLES.items()
+    ]
     acts.append(Act(at=CAMPAIGN_AT, business=NOISY, kind="campaign"))
     return sorted(acts, key=lambda one: one.at)
 

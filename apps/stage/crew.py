@@ -26,7 +26,7 @@ class Crew:
     def start(self, name: str, *arguments: str) -> None:
         """Start `apps.stage.part` with these arguments."""
         with self.log_of(name).open("wb") as log:
-            self._processes[name] = subprocess.Popen(
+            self._processes[name] = subprocess.Popen(  # noqa: S603 - this very program
                 [sys.executable, "-m", "apps.stage.part", str(self._directory), *arguments],
                 stdin=subprocess.PIPE,
                 stdout=log,

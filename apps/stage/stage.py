@@ -102,7 +102,7 @@ async def open_stage(
 
 
 @asynccontextmanager
-async def _opened(  # noqa: PLR0913, PLR0917 - one step of the above
+async def _opened(
     wanted: Wanted,
     directory: Path,
     system: System,

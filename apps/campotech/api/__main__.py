@@ -22,7 +22,9 @@ _GRACE_S: Final = 10
 def main() -> int:
     """Serve until SIGTERM or Ctrl-C."""
     parser = argparse.ArgumentParser(prog="python -m apps.campotech.api", description=__doc__)
-    parser.add_argument("--host", default="127.0.0.1", help="where it listens (default: %(default)s)")
+    parser.add_argument(
+        "--host", default="127.0.0.1", help="where it listens (default: %(default)s)"
+    )
     parser.add_argument("--port", type=int, default=8000, help="default: %(default)s")
     given = parser.parse_args()
     return serve(host=given.host, port=given.port)
