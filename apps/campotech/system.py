@@ -34,6 +34,7 @@ from apps.campotech.settings import Settings
 from apps.campotech.sync.apply import Sync
 from apps.campotech.upkeep.analytics import Statistics
 from apps.campotech.upkeep.cleanup import Cleaning
+from apps.campotech.upkeep.reconciliation import Reconciling
 from apps.campotech.upstreams import Features, Upstreams
 from apps.providers import afip, mercadopago, openai, storage
 from faena import DeadLetters, Faena
@@ -73,10 +74,11 @@ class System:
         settings, upstreams = self.settings, self.upstreams
         self.sync = Sync(self)
         self.documents = Documents(self, self.storage)
-        self.issuing = Issuing(self, self._afip(), upstreams.afip)
+        self.afip = self._afip()
+        self.issuing = Issuing(self, self.afip, upstreams.afip)
         self.billing, self.pending = Billing(self), Pending(self)
-        client = mercadopago.Client(settings.mercadopago, self.http)
-        self.payments = Payments(self, client, upstreams.mercadopago)
+        self.mercadopago = mercadopago.Client(settings.mercadopago, self.http)
+        self.payments = Payments(self, self.mercadopago, upstreams.mercadopago)
         self.sender = Sender(self, settings.whatsapp, self.http, upstreams.whatsapp)
         self.delivery = Delivery(self, Channels(self.app, settings, self.http))
         self.people = People(self)
@@ -87,6 +89,7 @@ class System:
         self.notifying, self.reminders = Notifying(self), Reminders(self)
         self.statistics = Statistics(self)
         self.cleaning = Cleaning(self, self.storage)
+        self.reconciling = Reconciling(self)
 
     def _afip(self) -> afip.Client:
         given = self.settings.afip
