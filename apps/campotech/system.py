@@ -32,9 +32,11 @@ from apps.campotech.payments.take import Payments
 from apps.campotech.security import Vault
 from apps.campotech.settings import Settings
 from apps.campotech.sync.apply import Sync
+from apps.campotech.upkeep import timetable
 from apps.campotech.upkeep.analytics import Statistics
 from apps.campotech.upkeep.cleanup import Cleaning
 from apps.campotech.upkeep.reconciliation import Reconciling
+from apps.campotech.upkeep.scheduled import Scheduled
 from apps.campotech.upstreams import Features, Upstreams
 from apps.providers import afip, mercadopago, openai, storage
 from faena import DeadLetters, Faena
@@ -89,7 +91,8 @@ class System:
         self.notifying, self.reminders = Notifying(self), Reminders(self)
         self.statistics = Statistics(self)
         self.cleaning = Cleaning(self, self.storage)
-        self.reconciling = Reconciling(self)
+        self.reconciling, self.scheduled = Reconciling(self), Scheduled(self)
+        timetable.declare(self)
 
     def _afip(self) -> afip.Client:
         given = self.settings.afip

@@ -152,7 +152,10 @@ async def find_in_series(
     connection: Connection, organization: UUID, point_of_sale: int, kind: str, number: int
 ) -> Invoice | None:
     """The invoice that has a number in a series."""
-    where = "WHERE one.organization_id = %s AND point_of_sale = %s AND kind = %s AND number = %s"
+    where = """
+        WHERE one.organization_id = %s AND one.point_of_sale = %s AND one.kind = %s
+            AND one.number = %s
+    """
     return await _one(connection, where, [organization, point_of_sale, kind, number])
 
 

@@ -6,13 +6,15 @@ import os
 import secrets
 import signal
 import traceback
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 from apps.campotech.settings import Settings
 from apps.campotech.system import System
 from apps.campotech.upkeep.comparison import ALL, ZONE
+from apps.campotech.upkeep.scheduled import message_of
 from apps.sandbox.afip import Credential
 
 from apps.campotech.messages import Reconciliation
@@ -20,6 +22,7 @@ from faena.testing import run_inline
 from tests._support import killed_step
 from tests._support.eventually import eventually
 from tests._support.forked import Forked
+from tests.apps.campotech.business import Business
 from tests.apps.campotech.messaging.conftest import World
 from tests.apps.campotech.messaging.office import Office
 from tests.apps.campotech.payments.test_take import paid, pay
@@ -30,6 +33,7 @@ SUMS = (
     "SELECT looked_at, repaired, differing, finished_at IS NOT NULL FROM campotech.reconciliations"
 )
 FAILED = 200
+MONDAY = datetime(2025, 11, 10, 9, tzinfo=UTC)
 TOLD = "SELECT count(*) FROM faena.outbox WHERE task = 'push'"
 
 
@@ -37,6 +41,15 @@ async def reconcile(environ: dict[str, str], given: dict[str, Any]) -> None:
     """One attempt of a run, in a process of its own."""
     async with System(Settings.from_env(environ)) as system:
         await run_inline(system.reconciling.reconcile, Reconciliation(**given))
+
+
+async def report(environ: dict[str, str], target: UUID | None) -> None:
+    """One attempt of the weekly reports, of all organisations or of one; roll-ups are there."""
+    metadata = {"after": str(ALL)} if target is None else {"rollups": "fresh"}
+    async with System(Settings.from_env(environ)) as system:
+        task = system.scheduled.tasks["weekly_report"]
+        message = message_of("weekly_report", MONDAY, target=target, metadata=metadata)
+        await run_inline(task, message)
 
 
 def environment(
@@ -124,3 +137,24 @@ async def test_invoices_are_repaired_listed_and_told_once_whoever_dies(
     assert after[0][0] == before[0][0] + 1
     logs = "SELECT action, count(*) FROM campotech.audit_logs GROUP BY 1 ORDER BY 1"
     assert await office.rows(logs) == [("cae given", 2), ("reconciliation", 1)]
+
+
+async def test_each_organisation_gets_one_job_whoever_dies(
+    office: Office, other: Business, database: str, tmp_path: Path, platform: Credential
+) -> None:
+    environ = environment(office.world, database, tmp_path, platform)
+    assert await kill_at_each_step(report, tmp_path / "killed.log", environ, None) > 5
+    query = "SELECT tenant FROM faena.outbox WHERE task = 'weekly_report' ORDER BY 1"
+    assert await office.rows(query) == sorted([(str(office.id),), (str(other.id),)])
+
+
+async def test_a_report_is_stored_and_mailed_once_whoever_dies(
+    office: Office, database: str, tmp_path: Path, platform: Credential
+) -> None:
+    environ = environment(office.world, database, tmp_path, platform)
+    for one in (office.system.rollups.jobs, office.system.rollups.revenue_per_day):
+        await one.run(MONDAY.date())
+    assert await kill_at_each_step(report, tmp_path / "killed.log", environ, office.id) > 5
+    assert await office.rows("SELECT week FROM campotech.reports") == [(date(2025, 11, 3),)]
+    query = "SELECT count(*) FROM faena.outbox WHERE task = 'email'"
+    assert await office.rows(query) == [(1,)]

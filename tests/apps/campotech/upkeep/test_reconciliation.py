@@ -283,6 +283,12 @@ async def test_while_afip_is_out_a_comparison_uses_no_attempt(office: Office) ->
 # -- messages -------------------------------------------------------------------------------------
 
 
+async def since_last_month(office: Office) -> None:
+    """Have partitions for messages of the past, whatever day it is."""
+    table = office.system.pg.partitioned_table("campotech.whatsapp_messages")
+    await table.ensure(since=TODAY - timedelta(days=30))
+
+
 async def outbound(office: Office, status: str, age: timedelta) -> UUID:
     message = uuid4()
     talk = "SELECT id FROM campotech.conversations LIMIT 1"
@@ -313,7 +319,7 @@ def days(before: int) -> dict[str, date]:
 async def test_a_message_that_whatsapp_is_silent_about_is_marked_after_a_day(
     office: Office,
 ) -> None:
-    await office.system.pg.ensure_partitions()
+    await since_last_month(office)
     old = [await outbound(office, one, timedelta(hours=25)) for one in ("sending", "unknown")]
     young = await outbound(office, "sending", timedelta(hours=20))
     done = await outbound(office, "delivered", timedelta(hours=25))
@@ -324,7 +330,7 @@ async def test_a_message_that_whatsapp_is_silent_about_is_marked_after_a_day(
 
 
 async def test_a_full_comparison_lists_what_was_never_delivered(office: Office) -> None:
-    await office.system.pg.ensure_partitions()
+    await since_last_month(office)
     sent = await outbound(office, "sent", timedelta(hours=25))
     message = wanted("messages", full_reconciliation=True, **days(3))
     assert await reconcile(office, message) == (1, 0, 1)
@@ -333,6 +339,7 @@ async def test_a_full_comparison_lists_what_was_never_delivered(office: Office) 
 
 async def left_behind(office: Office, *, has_job: bool = False) -> UUID:
     """A message of a customer that was taken in, and whose answer is still to come."""
+    await since_last_month(office)
     receipt = await office.system.inbound.take(office.written())
     await office.harness.drain("whatsapp.inbound", schedules=False)
     message = UUID(await receipt.handle.result(timeout="10s"))
