@@ -175,11 +175,14 @@ CREATE INDEX ON whatsapp_seen (created_at);
 CREATE TABLE transcripts (
     id uuid PRIMARY KEY,
     organization_id uuid NOT NULL,
-    message_id uuid NOT NULL UNIQUE,
+    message_id uuid UNIQUE,                   -- of a customer
+    job_id uuid,                              -- that a recording belongs to
     text text NOT NULL,
     confidence real NOT NULL CHECK (confidence BETWEEN 0 AND 1),
-    created_at timestamptz NOT NULL DEFAULT now()
+    created_at timestamptz NOT NULL DEFAULT now(),
+    CHECK (num_nonnulls(message_id, job_id) = 1)
 );
+CREATE INDEX ON transcripts (job_id) WHERE job_id IS NOT NULL;
 CREATE TABLE offline_operations (            -- what devices did without a network, each once
     organization_id uuid, device_id text,
     digest text,                              -- of the operation
