@@ -61,6 +61,7 @@ _MOST_OUTSIDE: Final = 100
 _MOST_DEVICE: Final = 48
 _MOST_TEMPLATE: Final = 20
 _MOST_KEY: Final = 64
+_MOST_DISPATCHED: Final = 48
 """With these, no key has more than the 128 characters that an id may have."""
 
 
@@ -96,6 +97,12 @@ def notification_key(message: PaymentWebhook) -> WebhookKey:
     that id would drop the second notification, so jobs are told apart by this one.
     """
     return WebhookKey("mp.notification", _outside(message.webhook_id, _MOST_OUTSIDE))
+
+
+def dispatch_key(organization: str, name: str, key: str) -> IdempotencyKey:
+    """The key of work that was handed over by name: of one organisation, with the caller's key."""
+    request = _part(key, _MOST_DISPATCHED)
+    return IdempotencyKey(organization, "dispatch", request, name.replace(":", "."))
 
 
 def parse(text: str) -> Key:

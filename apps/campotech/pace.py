@@ -17,6 +17,7 @@ from faena import Limit
 _PART: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d)")
 _SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 _LEAST: Final = timedelta(milliseconds=1)
+_SHORTEST: Final = timedelta(seconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,10 @@ class Pace:
     def of(self, given: str | timedelta) -> timedelta:
         """A duration at this speed, such as that of "30s"."""
         return max(_LEAST, seconds(given) / self.speed)
+
+    def interval(self, given: str | timedelta) -> timedelta:
+        """How often something is done at this speed; a schedule does it once a second at most."""
+        return max(_SHORTEST, self.of(given))
 
     def limit(self, rate: str) -> Limit:
         """A rate at this speed, such as that of "10/min"."""

@@ -31,6 +31,8 @@ class Settings:
     """What administrators show to the HTTP API; without it nobody is one."""
     public_url: str = _BY_DEFAULT
     """Where the HTTP API is seen from outside."""
+    recordings_url: str = _BY_DEFAULT
+    """Where recordings of jobs may be fetched from: only its host is asked."""
     speed: float = 1.0
     """How much faster than real time it goes: for the demo and for load tests."""
     flags: Flags = field(default_factory=Flags)
@@ -54,6 +56,7 @@ class Settings:
             raise ValueError(
                 "CAMPOTECH_SECRETS must be set: 32 random characters or more, several with commas"
             )
+        public_url = environ.get("CAMPOTECH_PUBLIC_URL", _BY_DEFAULT).rstrip("/")
         return cls(
             broker_url=environ.get("CAMPOTECH_BROKER_URL"),
             database_url=environ.get("CAMPOTECH_DATABASE_URL"),
@@ -61,7 +64,8 @@ class Settings:
             namespace=environ.get("CAMPOTECH_NAMESPACE", "campotech"),
             secrets=secrets,
             admin_token=environ.get("CAMPOTECH_ADMIN_TOKEN", ""),
-            public_url=environ.get("CAMPOTECH_PUBLIC_URL", _BY_DEFAULT).rstrip("/"),
+            public_url=public_url,
+            recordings_url=environ.get("CAMPOTECH_RECORDINGS_URL", public_url),
             speed=_number(environ, "CAMPOTECH_SPEED", 1.0),
             flags=Flags(
                 is_fair=_flag(environ, "ENABLE_FAIR_SCHEDULING"),

@@ -13,7 +13,9 @@ import httpx
 
 from apps.campotech import registry
 from apps.campotech.database import tables
+from apps.campotech.dispatch import Dispatcher
 from apps.campotech.invoicing.bill import Billing
+from apps.campotech.invoicing.generate import Generating
 from apps.campotech.invoicing.issue import Issuing
 from apps.campotech.invoicing.pdf import Documents
 from apps.campotech.invoicing.pending import Pending
@@ -23,6 +25,7 @@ from apps.campotech.messaging.delivery import Delivery
 from apps.campotech.messaging.escalation import People
 from apps.campotech.messaging.inbound import Inbound
 from apps.campotech.messaging.notify import Notifying
+from apps.campotech.messaging.recording import Recordings
 from apps.campotech.messaging.reminder import Reminders
 from apps.campotech.messaging.respond import Answering
 from apps.campotech.messaging.sender import Sender
@@ -32,8 +35,13 @@ from apps.campotech.payments.take import Payments
 from apps.campotech.security import Vault
 from apps.campotech.settings import Settings
 from apps.campotech.sync.apply import Sync
+from apps.campotech.upkeep import timetable
 from apps.campotech.upkeep.analytics import Statistics
+from apps.campotech.upkeep.archiving import Archiving
 from apps.campotech.upkeep.cleanup import Cleaning
+from apps.campotech.upkeep.figures import Figures
+from apps.campotech.upkeep.reconciliation import Reconciling
+from apps.campotech.upkeep.scheduled import Scheduled
 from apps.campotech.upstreams import Features, Upstreams
 from apps.providers import afip, mercadopago, openai, storage
 from faena import DeadLetters, Faena
@@ -73,20 +81,26 @@ class System:
         settings, upstreams = self.settings, self.upstreams
         self.sync = Sync(self)
         self.documents = Documents(self, self.storage)
-        self.issuing = Issuing(self, self._afip(), upstreams.afip)
+        self.afip = self._afip()
+        self.issuing = Issuing(self, self.afip, upstreams.afip)
         self.billing, self.pending = Billing(self), Pending(self)
-        client = mercadopago.Client(settings.mercadopago, self.http)
-        self.payments = Payments(self, client, upstreams.mercadopago)
+        self.generating = Generating(self)
+        self.mercadopago = mercadopago.Client(settings.mercadopago, self.http)
+        self.payments = Payments(self, self.mercadopago, upstreams.mercadopago)
         self.sender = Sender(self, settings.whatsapp, self.http, upstreams.whatsapp)
         self.delivery = Delivery(self, Channels(self.app, settings, self.http))
         self.people = People(self)
         model = openai.Client(settings.openai, self.http)
         self.answering = Answering(self, model, upstreams.openai)
         self.voice = Voice(self, model, upstreams.openai, self.http)
+        self.recordings = Recordings(self, model, upstreams.openai)
         self.inbound = Inbound(self)
         self.notifying, self.reminders = Notifying(self), Reminders(self)
-        self.statistics = Statistics(self)
-        self.cleaning = Cleaning(self, self.storage)
+        self.statistics, self.figures = Statistics(self), Figures(self)
+        self.cleaning, self.archiving = Cleaning(self, self.storage), Archiving(self)
+        self.reconciling, self.scheduled = Reconciling(self), Scheduled(self)
+        timetable.declare(self)
+        self.dispatch = Dispatcher(self)
 
     def _afip(self) -> afip.Client:
         given = self.settings.afip

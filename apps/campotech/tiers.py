@@ -79,11 +79,11 @@ class Kind(NamedTuple):
 DISPATCH: Final[dict[str, Kind]] = {
     "whatsapp:respond": Kind("whatsapp.inbound", "respond", REALTIME),
     "notification:push": Kind("job.notification", "push", REALTIME),
-    "voice:transcribe": Kind("voice.transcription", "transcribe", BACKGROUND),
+    "voice:transcribe": Kind("voice.transcription", "transcribe_recording", BACKGROUND),
     "notification:sms": Kind("job.notification", "sms", BACKGROUND),
     "notification:email": Kind("job.notification", "email", BACKGROUND),
     "rating:request": Kind("job.notification", "ask_rating", BACKGROUND),
-    "invoice:generate": Kind("invoice.pdf", "render", BATCH),
+    "invoice:generate": Kind("invoice.pdf", "generate", BATCH),
     "invoice:afip-submit": Kind("afip.invoice", "request_cae", BATCH),
     "report:generate": Kind("scheduler", "weekly_report", BATCH),
     "analytics:calculate": Kind("analytics", "calculate", BATCH),

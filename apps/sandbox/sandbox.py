@@ -29,6 +29,7 @@ from apps.sandbox.whatsapp import ApprovedTemplate, WhatsApp
 
 TEMPLATES: Final = (
     ApprovedTemplate(name="invoice_ready", parameters=3),
+    ApprovedTemplate(name="invoice_overdue", parameters=3),
     ApprovedTemplate(name="job_scheduled", parameters=2),
     ApprovedTemplate(name="job_reminder", parameters=2),
     ApprovedTemplate(name="job_en_camino", parameters=1),

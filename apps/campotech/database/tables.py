@@ -9,6 +9,7 @@ from faena.pg import FOREVER, Archive, Postgres, Rollup
 
 Interval = Literal["month", "week", "day"]
 TENANT: Final = "organization_id"
+_ZONE: Final = "America/Argentina/Buenos_Aires"
 _PARTITIONED: Final[tuple[tuple[str, Interval, str, list[str | tuple[str, ...]]], ...]] = (
     ("jobs", "month", "created_at", [("assigned_to", "status"), (TENANT, "status")]),
     ("whatsapp_messages", "week", "created_at", ["conversation_id"]),
@@ -31,6 +32,7 @@ class Rollups:
 
     jobs: Rollup
     revenue: Rollup
+    revenue_per_day: Rollup
 
 
 def declare(pg: Postgres, archive: Archive, *, ahead: int | None = None) -> Rollups:
@@ -59,7 +61,6 @@ def _retain(pg: Postgres, archive: Archive) -> None:
 
 
 def _roll_up(pg: Postgres) -> Rollups:
-    zone = "America/Argentina/Buenos_Aires"
     return Rollups(
         pg.rollup(
             "campotech.jobs_per_day",
@@ -67,15 +68,20 @@ def _roll_up(pg: Postgres) -> Rollups:
             every="day",
             group=[TENANT, "status"],
             measures={"jobs": "count(*)"},
-            tz=zone,
+            tz=_ZONE,
         ),
-        pg.rollup(
-            "campotech.revenue_per_month",
-            of="campotech.invoices",
-            by="issued_at",
-            every="month",
-            group=[TENANT, "kind"],
-            measures={"invoices": "count(*)", "total_cents": "sum(total_cents)"},
-            tz=zone,
-        ),
+        _revenue(pg, "month"),
+        _revenue(pg, "day"),
+    )
+
+
+def _revenue(pg: Postgres, every: Interval) -> Rollup:
+    return pg.rollup(
+        f"campotech.revenue_per_{every}",
+        of="campotech.invoices",
+        by="issued_at",
+        every=every,
+        group=[TENANT, "kind"],
+        measures={"invoices": "count(*)", "total_cents": "sum(total_cents)"},
+        tz=_ZONE,
     )

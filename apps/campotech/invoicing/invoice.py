@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
 from typing import Any, Final
 from uuid import UUID
 
@@ -34,7 +34,8 @@ _FIND: Final = """
     SELECT one.id, one.organization_id, owner.name AS issuer, owner.cuit, one.customer_id,
         customer.name AS receiver, customer.tax_id, customer.vat_condition, customer.phone,
         customer.email, one.kind, one.point_of_sale, one.net_cents, one.vat_cents, one.description,
-        one.status, one.number, one.voucher_date, one.cae, one.cae_expires, one.pdf_key
+        one.status, one.number, one.voucher_date, one.cae, one.cae_expires, one.pdf_key,
+        one.created_at
     FROM campotech.invoices one
     JOIN campotech.organizations owner ON owner.id = one.organization_id
     JOIN campotech.customers customer ON customer.id = one.customer_id
@@ -66,6 +67,7 @@ class Invoice:
     cae: str | None
     cae_expires: date | None
     pdf_key: str | None
+    created_at: datetime
 
     @property
     def series(self) -> tuple[int, VoucherKind]:
@@ -142,9 +144,19 @@ async def find(connection: Connection, organization: UUID, invoice: UUID) -> Inv
 
 async def find_number(connection: Connection, like: Invoice, number: int) -> Invoice | None:
     """The invoice that has a number in the series of another."""
-    where = "WHERE one.organization_id = %s AND point_of_sale = %s AND kind = %s AND number = %s"
-    given = [like.organization_id, like.point_of_sale, like.kind, number]
-    return await _one(connection, where, given)
+    series = like.organization_id, like.point_of_sale, like.kind
+    return await find_in_series(connection, *series, number)
+
+
+async def find_in_series(
+    connection: Connection, organization: UUID, point_of_sale: int, kind: str, number: int
+) -> Invoice | None:
+    """The invoice that has a number in a series."""
+    where = """
+        WHERE one.organization_id = %s AND one.point_of_sale = %s AND one.kind = %s
+            AND one.number = %s
+    """
+    return await _one(connection, where, [organization, point_of_sale, kind, number])
 
 
 async def _one(connection: Connection, where: str, given: list[Any]) -> Invoice | None:

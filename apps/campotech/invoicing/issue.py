@@ -32,6 +32,7 @@ from apps.providers.afip import (
     TicketHeld,
 )
 from faena import Discard, Snooze, Upstream
+from faena.pg import Connection
 
 if TYPE_CHECKING:
     from apps.campotech.system import System
@@ -183,13 +184,8 @@ class Issuing:
             await connection.execute(_PROBLEM, [problem, one.id])
 
     async def _note_issued(self, one: Invoice, answer: Authorized) -> Invoice:
-        detail = Jsonb({"number": answer.number, "cae": answer.cae})
         async with self._pg.transaction("invoice") as connection:
-            given = [answer.cae, answer.expires_on, one.id, one.number]
-            if (await connection.execute(_ISSUED, given)).rowcount:
-                await connection.execute(
-                    _AUDIT, [one.organization_id, str(one.id), "cae given", detail]
-                )
+            await note_issued(connection, one, answer)
         return replace(one, cae=answer.cae, cae_expires=answer.expires_on, status="issued")
 
     async def _give_up(self, one: Invoice, status: str, problem: str) -> None:
@@ -209,6 +205,16 @@ class Issuing:
         made = flow.add(self._system.documents.render.draft(wanted, tenant=tenant))
         flow.add(self._system.documents.announce.draft(wanted, tenant=tenant), after=[made])
         await flow.start()
+
+
+async def note_issued(connection: Connection, one: Invoice, answer: Authorized) -> bool:
+    """Write down the CAE that AFIP has given, or had given; False if that was done before."""
+    given = [answer.cae, answer.expires_on, one.id, one.number]
+    if not (await connection.execute(_ISSUED, given)).rowcount:
+        return False
+    detail = Jsonb({"number": answer.number, "cae": answer.cae})
+    await connection.execute(_AUDIT, [one.organization_id, str(one.id), "cae given", detail])
+    return True
 
 
 def _cae_of(one: Invoice) -> Cae:

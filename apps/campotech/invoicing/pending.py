@@ -30,10 +30,8 @@ class Pending:
 
     def __init__(self, system: System) -> None:
         self._system, self._least = system, system.pace.of("2m")
-        every = system.app.every(
-            system.pace.of("5m"), queue=system.queues["scheduler"], name="find-pending-invoices"
-        )
-        every(self.find)
+        queue, interval = system.queues["scheduler"], system.pace.interval("5m")
+        system.app.every(interval, queue=queue, name="find-pending-invoices")(self.find)
 
     async def find(self) -> int:
         """How many were handed over again."""

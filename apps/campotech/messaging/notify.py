@@ -9,7 +9,6 @@ true any more, such as a reminder of a visit that was moved, are dropped.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -24,6 +23,7 @@ from apps.campotech.messages.dispatched import RatingRequest
 from apps.campotech.messaging import notification_log
 from apps.campotech.messaging.delivery import CustomerNotice
 from apps.campotech.messaging.notification_log import QUEUED, SENT, Begun, Channel, Note
+from apps.campotech.messaging.recipient import channel_of
 from apps.campotech.messaging.wording import WORDINGS, local, on_one_line
 from faena import Discard, Job
 from faena.pg import Connection
@@ -42,7 +42,6 @@ TRUE_WHILE: Final[Mapping[str, frozenset[str]]] = {
 }
 """In which states of a job each of the news is still one."""
 _DATED: Final = frozenset({"scheduled", "reminder_24h", "reminder_1h"})
-_ARGENTINE: Final = re.compile(r"\+54[0-9]{10,11}")
 _VISIT: Final = """
     SELECT one.id, one.organization_id AS organization, one.status, one.scheduled_date,
         customer.id AS customer_id, customer.name AS customer, customer.phone, customer.email,
@@ -97,12 +96,7 @@ class Visit:
     @property
     def channel(self) -> Channel | None:
         """The best one by which the customer can be reached."""
-        can_chat = self.phone_number_id is not None and _ARGENTINE.fullmatch(self.phone or "")
-        if can_chat:
-            return "whatsapp"
-        if self.email is not None:
-            return "email"
-        return None if self.phone is None else "sms"
+        return channel_of(self.phone_number_id, self.phone, self.email)
 
 
 class Notifying:

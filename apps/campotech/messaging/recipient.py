@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
 from psycopg.rows import class_row
 
+from apps.campotech.messaging.notification_log import Channel
 from faena.pg import Connection
 
+_ARGENTINE: Final = re.compile(r"\+54[0-9]{10,11}")
 _USER: Final = """
     SELECT id, organization_id AS organization, name, email, phone, push_token
     FROM campotech.users WHERE id = %s
@@ -31,6 +34,15 @@ class Person:
     email: str | None = None
     phone: str | None = None
     push_token: str | None = None
+
+
+def channel_of(number: str | None, phone: str | None, email: str | None) -> Channel | None:
+    """The best way to reach a customer; `number` is the organisation's at WhatsApp."""
+    if number is not None and _ARGENTINE.fullmatch(phone or ""):
+        return "whatsapp"
+    if email is not None:
+        return "email"
+    return None if phone is None else "sms"
 
 
 async def find_user(connection: Connection, user: str) -> Person | None:

@@ -29,11 +29,11 @@ from faena.pg import Connection
 if TYPE_CHECKING:
     from apps.campotech.system import System
 
-_FORMATS: Final = {
+FORMATS: Final = {
     "audio/ogg": "ogg", "audio/mpeg": "mp3", "audio/mp4": "m4a", "audio/webm": "webm",
     "audio/wav": "wav",
 }  # fmt: skip
-_BYTES_PER_SECOND: Final = 2_000
+BYTES_PER_SECOND: Final = 2_000
 """Of speech in the smallest format: a recording is never longer than its size says."""
 _UNCLEAR: Final = 0.4
 """Of what was heard with less confidence, a person listens to the recording."""
@@ -152,9 +152,9 @@ class Voice:
             return known
         sound = await self._download(one)
         kind = message.audio_mime_type.partition(";")[0].strip()
-        estimate = speech_estimate(len(sound) / _BYTES_PER_SECOND)
+        estimate = speech_estimate(len(sound) / BYTES_PER_SECOND)
         async with metered(self._upstream, estimate=estimate) as spend:
-            name, language = f"audio.{_FORMATS.get(kind, 'ogg')}", message.language
+            name, language = f"audio.{FORMATS.get(kind, 'ogg')}", message.language
             told = await self._client.transcribe(sound, name=name, language=language)
             spend(told.items)
         heard = Heard(told.text.replace("\0", ""), told.confidence or 0.0)

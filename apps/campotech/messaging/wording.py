@@ -66,6 +66,12 @@ WORDINGS: Final = {
         title="¿Cómo fue el trabajo?",
         text="Hola {customer}, ¿cómo fue el trabajo de {organization}? Respondé del 1 al 5.",
     ),
+    "invoice_overdue": Wording(
+        template="invoice_overdue",
+        parameters=("customer", "invoice", "amount"),
+        title="Tu factura está vencida",
+        text="Hola {customer}, la factura {invoice} de {organization} está vencida: {amount}.",
+    ),
 }
 
 

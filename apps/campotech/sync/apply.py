@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from uuid import NAMESPACE_OID, UUID, uuid5
 
@@ -19,6 +20,7 @@ from faena.pg import Connection
 if TYPE_CHECKING:
     from apps.campotech.system import System
 
+_REMINDED_OF: Final = frozenset({"scheduled_date", "customer_id", "status"})
 _KNOWN: Final = """
     SELECT result FROM campotech.offline_operations
     WHERE organization_id = %s AND device_id = %s AND digest = %s
@@ -47,12 +49,28 @@ class Sync:
     """The queue `sync.offline`."""
 
     def __init__(self, system: System) -> None:
+        self._system = system
         queue = system.queues["sync.offline"]
         self.apply = queue.task(name="apply")(system.pg.effect(self._apply))
 
     async def _apply(self, transaction: Connection, message: SyncOffline) -> list[Applied]:
         """Apply the operations of one entity, in the order in which the device made them."""
-        return [await _once(transaction, message, one) for one in message.operations]
+        done = [await _once(transaction, message, one) for one in message.operations]
+        for job in _moved(message.operations, done):
+            await self._system.reminders.plan(transaction, message.org_id, job)
+        return done
+
+
+def _moved(operations: Sequence[Operation], done: Sequence[Applied]) -> list[UUID]:
+    """Jobs whose reminders may have to change; also where a part of the change was superseded."""
+    found = {
+        UUID(result.server_id): None
+        for one, result in zip(operations, done, strict=True)
+        if one.entity_type == "job"
+        and result.result in ("applied", "merged")
+        and _REMINDED_OF & one.data.keys()
+    }
+    return list(found)
 
 
 async def _once(transaction: Connection, message: SyncOffline, one: Operation) -> Applied:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from apps.campotech.keys import key_of
 from apps.campotech.messages import Cleanup
+from apps.campotech.upkeep.comparison import ALL
 from apps.providers import storage
 from faena import Discard, Job
 
@@ -66,6 +69,21 @@ class Cleaning:
         self._system, self._pg, self._files = system, system.pg, files
         queue = system.queues["cleanup"]
         self.clean = queue.task(name="clean")(self._clean)
+
+    def starter(self, kind: str) -> Callable[[datetime], Awaitable[object]]:
+        """What a schedule calls: the cleaning up of one instant."""
+
+        async def start(at: datetime) -> object:
+            given: dict[str, Any] = {
+                "org_id": ALL,
+                "idempotency_key": f"{kind}-{at:%Y%m%dT%H%M%S.%f}",
+                "created_at": at,
+                "cleanup_type": kind,
+            }
+            message = Cleanup(**given)
+            return await self.clean.enqueue(message, id=str(key_of(message)), on_conflict="keep")
+
+        return start
 
     async def _clean(self, message: Cleanup, job: Job) -> Cleaned:
         name = message.cleanup_type

@@ -54,6 +54,7 @@ CREATE TABLE jobs (
     completed_at timestamptz,
     PRIMARY KEY (id, created_at)
 ) PARTITION BY RANGE (created_at);
+CREATE INDEX ON jobs (scheduled_date, id) WHERE status IN ('pending', 'scheduled');
 CREATE TABLE whatsapp_messages (
     id uuid NOT NULL,
     organization_id uuid NOT NULL,
@@ -67,6 +68,7 @@ CREATE TABLE whatsapp_messages (
     created_at timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (id, created_at)
 ) PARTITION BY RANGE (created_at);
+CREATE INDEX ON whatsapp_messages (created_at, id) WHERE status IN ('sending', 'unknown', 'received');
 CREATE TABLE technician_locations (
     id uuid NOT NULL,
     organization_id uuid NOT NULL,
@@ -121,6 +123,7 @@ CREATE TABLE invoices (
     pdf_key text,
     paid_cents bigint NOT NULL DEFAULT 0,
     due_at timestamptz,
+    reminded_at timestamptz,                  -- when the customer was last told that it is overdue
     issued_at timestamptz,
     created_at timestamptz NOT NULL DEFAULT now(),
     UNIQUE (organization_id, point_of_sale, kind, number),
@@ -128,6 +131,8 @@ CREATE TABLE invoices (
 );
 CREATE INDEX ON invoices (created_at) WHERE status = 'pending';
 CREATE INDEX ON invoices (organization_id, created_at);
+CREATE INDEX ON invoices (voucher_date, organization_id, point_of_sale, kind);
+CREATE INDEX ON invoices (organization_id, due_at) WHERE status = 'issued' AND paid_cents < total_cents;
 CREATE TABLE afip_tickets (
     cuit text NOT NULL, service text NOT NULL,
     token text NOT NULL, sign text NOT NULL,
@@ -170,11 +175,14 @@ CREATE INDEX ON whatsapp_seen (created_at);
 CREATE TABLE transcripts (
     id uuid PRIMARY KEY,
     organization_id uuid NOT NULL,
-    message_id uuid NOT NULL UNIQUE,
+    message_id uuid UNIQUE,                   -- of a customer
+    job_id uuid,                              -- that a recording belongs to
     text text NOT NULL,
     confidence real NOT NULL CHECK (confidence BETWEEN 0 AND 1),
-    created_at timestamptz NOT NULL DEFAULT now()
+    created_at timestamptz NOT NULL DEFAULT now(),
+    CHECK (num_nonnulls(message_id, job_id) = 1)
 );
+CREATE INDEX ON transcripts (job_id) WHERE job_id IS NOT NULL;
 CREATE TABLE offline_operations (            -- what devices did without a network, each once
     organization_id uuid, device_id text,
     digest text,                              -- of the operation
@@ -220,13 +228,18 @@ CREATE TABLE ratings (
     asked_at timestamptz NOT NULL DEFAULT now(),
     created_at timestamptz NOT NULL DEFAULT now()
 );
-CREATE TABLE reconciliations (
+CREATE TABLE reconciliations (                -- one for each message of the queue
     id uuid PRIMARY KEY,
+    organization_id uuid NOT NULL,            -- the nil id: all of them
     kind text NOT NULL CHECK (kind IN ('payments', 'invoices', 'messages')),
     first_day date NOT NULL, last_day date NOT NULL,
-    looked_at integer NOT NULL, repaired integer NOT NULL,
-    differences jsonb NOT NULL,
-    created_at timestamptz NOT NULL DEFAULT now()
+    is_full boolean NOT NULL,
+    looked_at integer NOT NULL DEFAULT 0, repaired integer NOT NULL DEFAULT 0,
+    differing integer NOT NULL DEFAULT 0,
+    differences jsonb NOT NULL DEFAULT '[]',  -- the first of them
+    position jsonb NOT NULL DEFAULT '{}',     -- where the next attempt goes on
+    created_at timestamptz NOT NULL DEFAULT now(),
+    finished_at timestamptz
 );
 CREATE TABLE reports (
     organization_id uuid, week date,
@@ -238,7 +251,14 @@ CREATE TABLE certificates (                   -- of the tax office, one for each
     organization_id uuid PRIMARY KEY REFERENCES organizations,
     certificate text NOT NULL,
     sealed_key bytea NOT NULL,                -- the private key, encrypted with the system's secret
-    expires_at timestamptz NOT NULL
+    expires_at timestamptz NOT NULL,
+    warned_days smallint, warned_of timestamptz -- the last warning: so many days before that end
+);
+CREATE TABLE organization_figures (
+    organization_id uuid, day date,
+    figures jsonb NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (organization_id, day)
 );
 
 SET LOCAL search_path TO DEFAULT;

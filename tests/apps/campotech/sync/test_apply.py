@@ -19,6 +19,12 @@ NOON = datetime(2026, 11, 18, 12, tzinfo=UTC)
 _numbers = itertools.count(1)
 
 
+@pytest.fixture(autouse=True)
+async def _published(system: System) -> None:
+    """As a worker does when it starts: what is applied may be followed by jobs."""
+    await system.pg.outbox.publish()
+
+
 def operation(kind: str = "create", entity: str = "job", **given: Any) -> dict[str, Any]:
     made = {"type": kind, "entityType": entity, "localId": "local-1", "data": {}}
     at = given.pop("at", 0)
@@ -159,3 +165,36 @@ async def test_jobs_of_one_entity_run_in_their_order(system: System, harnessed: 
     results = [(await one.handle.result(timeout="10s"))[0] for one in receipts]
     assert [one.problem for one in results] == [None] * 4
     assert [row[2] for row in await rows(system, JOBS, ORG)] == ["3"]
+
+
+PLANNED = "SELECT payload, tenant FROM faena.outbox WHERE task = 'arrange_reminders'"
+
+
+@pytest.mark.parametrize(
+    ("data", "is_planned"),
+    [
+        ({"scheduled_date": NOON.isoformat()}, True),
+        ({"status": "scheduled"}, True),
+        ({"customer_id": str(uuid4())}, True),
+        ({"description": "caldera"}, False),
+        ({"scheduled_date": "tomorrow"}, False),
+    ],
+)
+async def test_what_moves_a_visit_plans_its_reminders_in_the_same_transaction(
+    system: System, harnessed: Harness, data: dict[str, Any], is_planned: bool
+) -> None:
+    (done,) = await sync(system, harnessed, message(operation(data=data)))
+    planned = [({"organizationId": str(ORG), "jobId": done.server_id}, str(ORG))]
+    assert await rows(system, PLANNED) == (planned if is_planned else [])
+
+
+async def test_a_change_that_is_superseded_plans_nothing(
+    system: System, harnessed: Harness
+) -> None:
+    made = operation(data={"status": "scheduled"}, vectorClock={"phone": 2})
+    (first,) = await sync(system, harnessed, message(made))
+    known = operation(
+        "update", serverId=first.server_id, data={"status": "pending"}, vectorClock={"phone": 1}
+    )
+    assert (await sync(system, harnessed, message(known)))[0].result == "superseded"
+    assert len(await rows(system, PLANNED)) == 1
