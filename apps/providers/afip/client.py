@@ -28,18 +28,20 @@ from apps.providers.afip.errors import (
 )
 from apps.providers.afip.recovery import differences
 from apps.providers.afip.settings import Settings
-from apps.providers.afip.soap import Unreadable
 from apps.providers.afip.tickets import MemoryTicketStore, Ticket, TicketDesk, TicketStore
-from apps.providers.afip.transport import Transport
 from apps.providers.afip.voucher import Voucher, check_number, check_series
 from apps.providers.afip.wsaa import Wsaa
 from apps.providers.afip.wsfe import Wsfe
 from apps.providers.afip.wsfe_answer import Refused, Result
 from apps.providers.afip.wsfe_request import Node
+from apps.providers.http import Exchange
+from apps.providers.reading import Unreadable
 
 T = TypeVar("T")
 
 SERVICE: Final = "wsfe"
+_MOST_BYTES: Final = 4 * 1024 * 1024
+"""Of an answer."""
 _STATUS: Final = "FEDummy"
 _LAST: Final = "FECompUltimoAutorizado"
 _CONSULT: Final = "FECompConsultar"
@@ -66,12 +68,12 @@ class Client:
         tickets: TicketStore | None = None,
         now: Callable[[], datetime] = _now,
     ) -> None:
-        transport = Transport(http, settings.timeout)
+        exchange = Exchange("AFIP", http, settings.timeout.total_seconds(), _MOST_BYTES)
         self._settings, self._source = settings, credentials
-        self._wsfe = Wsfe(settings.wsfe_url, transport)
+        self._wsfe = Wsfe(settings.wsfe_url, exchange)
         self._desk = TicketDesk(
             MemoryTicketStore() if tickets is None else tickets,
-            Wsaa(settings, transport, now=now).login,
+            Wsaa(settings, exchange, now=now).login,
             now=now,
             margin=settings.ticket_margin,
         )

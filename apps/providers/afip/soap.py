@@ -9,11 +9,9 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import ParseError, fromstring
 
+from apps.providers.reading import Unreadable
+
 SOAP: Final = "http://schemas.xmlsoap.org/soap/envelope/"
-
-
-class Unreadable(Exception):
-    """What came is not the XML that was expected; the message never quotes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +20,11 @@ class Fault:
 
     code: str
     """Without its prefix: `cms.bad`, `Client`."""
+
+
+def headers(action: str) -> dict[str, str]:
+    """Those of a request."""
+    return {"content-type": "text/xml; charset=utf-8", "soapaction": f'"{action}"'}
 
 
 def envelope(body: Element) -> bytes:

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
-from apps.providers.mail.errors import Permanent, Retryable, UnknownOutcome
+from apps.providers.outcome import SORTING
 from faena import Breaker, Faena, Upstream
-
-SORTING: Final = {
-    Retryable: "retryable",
-    Permanent: "permanent",
-    UnknownOutcome: "unknown",
-}
 
 
 def mail_upstream(app: Faena, **overrides: Any) -> Upstream:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from apps.providers.openai.errors import Permanent, RateLimited, Retryable, UnknownOutcome
+from apps.providers.outcome import SORTING
 from faena import Breaker, Budget, Faena, Price, Upstream
 
 PRICES: Final = (
@@ -25,13 +25,6 @@ BUDGETS: Final = (
     Budget("50 USD", per="day", soft=0.8, thresholds=[50, 80, 100]),
     Budget("500 USD", per="month", thresholds=[50, 80, 100]),
 )
-
-SORTING: Final = {
-    Permanent: "permanent",
-    RateLimited: "rate_limited",
-    UnknownOutcome: "unknown",
-    Retryable: "retryable",
-}
 
 
 def openai_upstream(app: Faena, **overrides: Any) -> Upstream:

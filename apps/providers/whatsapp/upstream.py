@@ -7,22 +7,11 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any, Final
 
-from apps.providers.whatsapp.errors import (
-    PairLimited,
-    Permanent,
-    RateLimited,
-    Retryable,
-    UnknownOutcome,
-)
+from apps.providers import outcome
+from apps.providers.whatsapp.errors import PairLimited
 from faena import Breaker, Faena, Snooze, Upstream
 
-SORTING: Final = {
-    Retryable: "retryable",
-    PairLimited: "retryable",
-    RateLimited: "rate_limited",
-    Permanent: "permanent",
-    UnknownOutcome: "unknown",
-}
+SORTING: Final = {**outcome.SORTING, PairLimited: "retryable"}
 """A recipient who must wait is no reason to stop all calls, as `rate_limited` would:
 `waiting_for_recipient` lets the job wait instead."""
 
@@ -52,5 +41,5 @@ def waiting_for_recipient() -> Generator[None]:
     try:
         yield
     except PairLimited as error:
-        delay = timedelta(seconds=error.retry_after)
+        delay = timedelta(seconds=float(error.retry_after or 0))
         raise Snooze(delay, reason="too many messages to one recipient") from None
