@@ -109,7 +109,9 @@ async def serving(http: ASGIApp, port: int = 0) -> AsyncGenerator[str]:
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # it tells of each cut-off answer
     with socket.create_server((HOST, port)) as listener:
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # else a POST takes 40 ms
-        config = uvicorn.Config(http, log_config=None, access_log=False, lifespan="off")
+        config = uvicorn.Config(
+            http, log_config=None, access_log=False, lifespan="off", proxy_headers=False, ws="none"
+        )
         server = _Server(config)
         running = asyncio.create_task(server.serve([listener]))
         try:

@@ -46,9 +46,8 @@ class Wsaa:
     async def login(self, credentials: Credentials, service: str) -> Ticket:
         """A new ticket."""
         request = credentials.sign(access_request(service, self._now()))
-        body = Element(f"{{{_NAMESPACE}}}{_OPERATION}")
-        SubElement(body, f"{{{_NAMESPACE}}}in0").text = base64.b64encode(request).decode("ascii")
-        answer = await self._post(envelope(body))
+        signed = base64.b64encode(request).decode("ascii")
+        answer = await self._post(envelope(_OPERATION, _NAMESPACE, [("in0", signed)]))
         if answer.status != 200:
             raise self._refusal(answer)
         try:

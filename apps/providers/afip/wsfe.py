@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xml.etree.ElementTree import Element
+from collections.abc import Iterable
 
 from apps.providers.afip.errors import (
     AfipError,
@@ -11,7 +11,7 @@ from apps.providers.afip.errors import (
     Retryable,
     UnknownOutcome,
 )
-from apps.providers.afip.soap import Fault, envelope, fault_of, headers
+from apps.providers.afip.soap import Fault, Node, envelope, fault_of, headers
 from apps.providers.afip.wsfe_answer import Result, read_result
 from apps.providers.afip.wsfe_request import NAMESPACE
 from apps.providers.http import Answer, Exchange, Unanswered, Unsent
@@ -24,7 +24,9 @@ class Wsfe:
     def __init__(self, url: str, exchange: Exchange) -> None:
         self._url, self._exchange = url, exchange
 
-    async def ask(self, operation: str, content: Element, *, is_effect: bool = False) -> Result:
+    async def ask(
+        self, operation: str, content: Iterable[Node], *, is_effect: bool = False
+    ) -> Result:
         """The result of an operation.
 
         `is_effect`: the operation changes something, so that no answer means an unknown outcome.
@@ -40,8 +42,8 @@ class Wsfe:
             raise failure(operation, "a fault came with status 200", is_effect=is_effect)
         return result
 
-    async def _post(self, operation: str, content: Element, *, is_effect: bool) -> Answer:
-        sent, action = envelope(content), headers(f"{NAMESPACE}{operation}")
+    async def _post(self, operation: str, content: Iterable[Node], *, is_effect: bool) -> Answer:
+        sent, action = envelope(operation, NAMESPACE, content), headers(f"{NAMESPACE}{operation}")
         try:
             return await self._exchange.ask("POST", self._url, content=sent, headers=action)
         except Unsent as problem:
