@@ -33,6 +33,20 @@ class Reply:
     detail: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
+class Refused(Exception):
+    """The service says no; subclasses know how it does."""
+
+    @property
+    def response(self) -> Response:
+        """The answer."""
+        raise NotImplementedError
+
+    @property
+    def detail(self) -> dict[str, Any]:
+        """What the ledger keeps of it."""
+        return {}
+
+
 class CutOff(Response):
     """The connection ends before the answer is whole."""
 
@@ -62,7 +76,8 @@ class StandIn:
     async def play(
         self, operation: str, work: Callable[[bool], Awaitable[Reply]], *, subject: str = ""
     ) -> Response:
-        """Answer a request: `work` does it, with wrong data if its argument is true."""
+        """Answer a request: `work` does it, with wrong data if its argument is true, or raises
+        `Refused`."""
         began_at, faults = time.monotonic(), self.faults.of(operation)
         if slow := faults.get("slow"):
             await asyncio.sleep(slow.seconds)
@@ -77,7 +92,10 @@ class StandIn:
             if fault.seconds:
                 response.headers["retry-after"] = f"{fault.seconds:.0f}"
             return response
-        reply = await work("wrong" in faults)
+        try:
+            reply = await work("wrong" in faults)
+        except Refused as no:
+            reply = Reply(response=no.response, outcome="refused", detail=no.detail)
         is_lost = "lost" in faults
         self.ledger.note(
             operation,
