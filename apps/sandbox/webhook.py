@@ -128,9 +128,14 @@ class Courier:
         """How many are neither taken nor given up."""
         return len(self._tasks)
 
+    @property
+    def is_full(self) -> bool:
+        """Whether no more is taken."""
+        return self.waiting >= self._most
+
     def tell(self, attempt: Callable[[], Awaitable[bool]]) -> None:
         """Make attempts until one says that it was taken."""
-        if self.waiting >= self._most:
+        if self.is_full:
             raise Full(f"{self._most} webhooks wait already")
         task = asyncio.create_task(self._tell(attempt))
         self._tasks.add(task)

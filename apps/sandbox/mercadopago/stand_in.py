@@ -16,7 +16,7 @@ from starlette.routing import BaseRoute
 
 from apps.sandbox.bearer import Ask, BearerService
 from apps.sandbox.mercadopago import search, shown
-from apps.sandbox.mercadopago.account import Account, Chargeback, Payment
+from apps.sandbox.mercadopago.account import Account, Chargeback, Payment, Refund
 from apps.sandbox.mercadopago.notification import Delivery, Draft, Forgery
 from apps.sandbox.mercadopago.preference_check import centavos_of, check_preference
 from apps.sandbox.mercadopago.refusal import Refused, error_response
@@ -80,6 +80,11 @@ class MercadoPago(BearerService):
         """The payer's bank takes a payment back."""
         return self.account.charge_back(payment_id)
 
+    def refund(self, payment: Payment, amount: int | None, key: str) -> Refund:
+        """Money goes back: `amount` centavos, or all that is left; once for each key."""
+        fingerprint = hashlib.sha256(f"{payment.id} {amount}".encode()).hexdigest()
+        return self.account.refund(payment, amount, key, fingerprint)
+
     async def notify(
         self,
         url: str,
@@ -136,9 +141,8 @@ class MercadoPago(BearerService):
         if status := self.held_keys.get(key):
             raise Refused(status, "not completed yet", error=_UNDER_WAY[status])
         payment, amount = self._payment(ask), _amount_of(ask)
-        fingerprint = hashlib.sha256(f"{payment.id} {amount}".encode()).hexdigest()
         before = len(payment.refunds)
-        refund = self.account.refund(payment, amount, key, fingerprint)
+        refund = self.refund(payment, amount, key)
         answer = shown.refund_json(refund, self.account.collector_id)
         if ask.is_wrong:
             answer["payment_id"] += 1

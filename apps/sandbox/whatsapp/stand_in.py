@@ -107,14 +107,20 @@ class WhatsApp(BearerService):
         error: int | None = None,
     ) -> Delivery:
         """A message goes its way, and `url` is told; with an `error` it fails instead."""
+        return await self.notify(url, *self.news(message_id, statuses, error))
+
+    def news(
+        self, message_id: str, statuses: Sequence[StatusName], error: int | None = None
+    ) -> Sequence[Event]:
+        """What there is to tell of a message that goes its way, or fails."""
         message = self.conversation.sent[message_id]
         is_late = self.is_window_kept and not (
             message.is_template or self.conversation.is_open(message.to)
         )
         error = 131047 if error is None and is_late else error
         if error is not None:
-            return await self.notify(url, self.status(message_id, "failed", error))
-        return await self.notify(url, *(self.status(message_id, one) for one in statuses))
+            return [self.status(message_id, "failed", error)]
+        return [self.status(message_id, one) for one in statuses]
 
     async def notify(
         self, url: str, *events: Event, forgery: Forgery | None = None, number: str | None = None
