@@ -2,10 +2,10 @@
 
 Of every service:
 
-    GET    /sandbox                           the services, and what becomes of webhooks
     GET    /sandbox/environment               what a program must be told to use them
     GET    /sandbox/counts                    requests by service, operation and outcome
     PUT    /sandbox/webhooks                  where news are told: {"whatsapp": "http://127.0.0.1:…"}
+    GET    /sandbox/webhooks                  the same, and how many wait, were taken, were given up
     GET    /sandbox/SERVICE/ledger            its requests; `?after=N` those after number N, and
                                               `?operation=`, `?outcome=`, `?limit=` choose
     GET    /sandbox/SERVICE/counts            its requests by operation and outcome

@@ -147,7 +147,7 @@ def _mailbox(mail: MailServer) -> Iterable[dict[str, Any]]:
         yield {
             "sender": one.sender,
             "recipients": one.recipients,
-            "subject": one.message["Subject"],
-            "message_id": one.message["Message-ID"],
+            "subject": str(one.message["Subject"]),
+            "message_id": str(one.message["Message-ID"]),
             "text": "" if text is None else text.get_content(),
         }

@@ -35,9 +35,9 @@ def control_routes(
     control = _Control(services, acts, telling, environment)
     one = "/sandbox/{service}"
     return [
-        _route("GET", "/sandbox", control.show),
         _route("GET", "/sandbox/environment", control.show_environment),
         _route("GET", "/sandbox/counts", control.count_all),
+        _route("GET", "/sandbox/webhooks", control.show_webhooks),
         _route("PUT", "/sandbox/webhooks", control.set_webhooks),
         _route("GET", f"{one}/ledger", control.show_ledger),
         _route("GET", f"{one}/counts", control.count),
@@ -73,13 +73,11 @@ class _Control:
         self._services, self._acts, self._telling = services, acts, telling
         self._environment = environment
 
-    async def show(self, _request: Request) -> Response:
-        """The services, and what becomes of webhooks."""
+    async def show_webhooks(self, _request: Request) -> Response:
+        """Where they go, and what became of them."""
         courier = self._telling.courier
         told = {"waiting": courier.waiting, "taken": courier.taken, "given_up": courier.given_up}
-        return _json(
-            {"services": [*self._services], "webhooks": {"urls": self._telling.urls, **told}}
-        )
+        return _json({"urls": self._telling.urls, **told})
 
     async def show_environment(self, _request: Request) -> Response:
         """What a program must be told."""
