@@ -77,7 +77,7 @@ class System:
         client = mercadopago.Client(settings.mercadopago, self.http)
         self.payments = Payments(self, client, upstreams.mercadopago)
         self.sender = Sender(self, settings.whatsapp, self.http, upstreams.whatsapp)
-        self.delivery = Delivery(self, Channels(self.app, settings, self.http))
+        self.delivery = Delivery(self, Channels(upstreams, settings, self.http))
         self.people = People(self)
         model = openai.Client(settings.openai, self.http)
         self.answering = Answering(self, model, upstreams.openai)

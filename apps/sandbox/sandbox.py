@@ -127,7 +127,7 @@ class Sandbox:
             "mail": mail_acts(self.mail),
         }
         control = control_routes(self.services, acts, telling, lambda: self.environment(urls[0]))
-        return [*control, *(Mount(f"/{name}", one.http) for name, one in self._behind_one.items())]
+        return [*(Mount(f"/{name}", one.http) for name, one in self._behind_one.items()), *control]
 
     def environment(self, url: str) -> dict[str, str]:
         """What a program must be told to use these services, which are served at `url`."""

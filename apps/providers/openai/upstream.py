@@ -26,11 +26,14 @@ BUDGETS: Final = (
     Budget("500 USD", per="month", thresholds=[50, 80, 100]),
 )
 
+LIMITS: Final = ("500/min",)
+"""Requests of the first paid tier; tokens are limited by OpenAI."""
+
 
 def openai_upstream(app: Faena, **overrides: Any) -> Upstream:
     """Declare it; `overrides` are options of `app.upstream`."""
     options: dict[str, Any] = {
-        "limits": ["500/min"],  # requests of the first paid tier; tokens are limited by OpenAI
+        "limits": LIMITS,
         "timeout": "60s",
         "breaker": Breaker(open="60s"),
         "prices": PRICES,

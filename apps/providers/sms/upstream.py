@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from apps.providers.outcome import SORTING
 from faena import Breaker, Budget, Faena, Price, Upstream
+
+LIMITS: Final = ("100/min",)
+"""A long number may send about one segment in a second, and queues."""
 
 
 def sms_upstream(app: Faena, **overrides: Any) -> Upstream:
@@ -15,7 +18,7 @@ def sms_upstream(app: Faena, **overrides: Any) -> Upstream:
     `twilio.call(estimate={"segment": segments(text)})`.
     """
     options: dict[str, Any] = {
-        "limits": ["100/min"],  # a long number may send about one segment in a second, and queues
+        "limits": LIMITS,
         "timeout": "15s",
         "breaker": Breaker(open="30s"),
         "prices": [Price("segment", "0.0079 USD")],

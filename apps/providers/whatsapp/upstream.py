@@ -16,6 +16,10 @@ SORTING: Final = {**outcome.SORTING, PairLimited: "retryable"}
 `waiting_for_recipient` lets the job wait instead."""
 
 
+TENANT_LIMITS: Final = ("50/min",)
+"""Of each organisation."""
+
+
 def whatsapp_upstream(app: Faena, **overrides: Any) -> Upstream:
     """Declare it; `overrides` are options of `app.upstream`. A tenant is an organisation.
 
@@ -25,7 +29,7 @@ def whatsapp_upstream(app: Faena, **overrides: Any) -> Upstream:
     """
     options: dict[str, Any] = {
         "limits": ["80/s"],
-        "tenant_limits": ["50/min"],
+        "tenant_limits": TENANT_LIMITS,
         "timeout": "15s",
         "breaker": Breaker(errors=0.5, open="30s"),
         "sorting": SORTING,
