@@ -88,7 +88,7 @@ class System:
         self.mercadopago = mercadopago.Client(settings.mercadopago, self.http)
         self.payments = Payments(self, self.mercadopago, upstreams.mercadopago)
         self.sender = Sender(self, settings.whatsapp, self.http, upstreams.whatsapp)
-        self.delivery = Delivery(self, Channels(self.app, settings, self.http))
+        self.delivery = Delivery(self, Channels(upstreams, settings, self.http))
         self.people = People(self)
         model = openai.Client(settings.openai, self.http)
         self.answering = Answering(self, model, upstreams.openai)

@@ -1,4 +1,9 @@
-"""The outside services as upstreams, and the six features that depend on them."""
+"""The outside services as upstreams, and the six features that depend on them.
+
+Prices, budgets and time limits are those of `apps.providers`. At another speed, the windows of a
+minute and more are shorter, and so are the times of breakers; what a service takes in a second
+stays as it is, because computers do not work faster.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +12,13 @@ from datetime import timedelta
 from typing import Any, Final, NamedTuple, Self
 
 from apps.campotech.pace import Pace
-from apps.providers.afip import afip_upstream
-from apps.providers.afip.upstream import LIMITS
-from apps.providers.mercadopago import mercadopago_upstream
-from apps.providers.openai import openai_upstream
-from apps.providers.whatsapp import whatsapp_upstream
+from apps.providers import afip, mail, maps, mercadopago, openai, push, sms, whatsapp
+from apps.providers.afip.upstream import LIMITS as AFIP_LIMITS
+from apps.providers.mail.upstream import LIMITS as MAIL_LIMITS
+from apps.providers.openai.upstream import LIMITS as OPENAI_LIMITS
+from apps.providers.push.upstream import LIMITS as PUSH_LIMITS
+from apps.providers.sms.upstream import LIMITS as SMS_LIMITS
+from apps.providers.whatsapp.upstream import TENANT_LIMITS as WHATSAPP_LIMITS
 from faena import Breaker, Budget, Faena, Feature, Limit, Upstream
 
 TOTAL: Final = (
@@ -31,15 +38,29 @@ class Upstreams(NamedTuple):
     mercadopago: Upstream
     whatsapp: Upstream
     openai: Upstream
+    push: Upstream
+    mail: Upstream
+    sms: Upstream
+    maps: Upstream
+    """No job calls it yet."""
 
     @classmethod
     def declare(cls, app: Faena, pace: Pace, **budgets: Any) -> Self:
         """Declare them; at another speed, windows and open times are shorter."""
+        soon, later = _breaker(pace, "30s"), _breaker(pace, "60s")
         made = cls(
-            afip_upstream(app, limits=_at(pace, LIMITS), breaker=_breaker(pace, "60s")),
-            mercadopago_upstream(app, breaker=_breaker(pace, "30s")),
-            whatsapp_upstream(app, tenant_limits=_at(pace, ["50/min"])),
-            openai_upstream(app, breaker=_breaker(pace, "60s"), **budgets),
+            afip=afip.afip_upstream(app, limits=_at(pace, AFIP_LIMITS), breaker=later),
+            mercadopago=mercadopago.mercadopago_upstream(app, breaker=soon),
+            whatsapp=whatsapp.whatsapp_upstream(
+                app, tenant_limits=_at(pace, WHATSAPP_LIMITS), breaker=soon
+            ),
+            openai=openai.openai_upstream(
+                app, limits=_at(pace, OPENAI_LIMITS), breaker=later, **budgets
+            ),
+            push=push.push_upstream(app, limits=_at(pace, PUSH_LIMITS), breaker=soon),
+            mail=mail.mail_upstream(app, limits=_at(pace, MAIL_LIMITS), breaker=later),
+            sms=sms.sms_upstream(app, limits=_at(pace, SMS_LIMITS), breaker=soon),
+            maps=maps.maps_upstream(app, breaker=soon),
         )
         app.total_budgets([*TOTAL])
         return made
@@ -86,7 +107,12 @@ class Features(NamedTuple):
                 message="AFIP no responde; las facturas esperan",
             ),
             app.feature("tracking.realtime", fallback="polling"),
-            app.feature("notifications.push", fallback="email"),
+            app.feature(
+                "notifications.push",
+                fallback="email",
+                upstreams=[upstreams.push],
+                message="los avisos llegan por correo",
+            ),
         )
 
 

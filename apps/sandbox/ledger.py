@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -12,6 +14,8 @@ from typing import Any
 class Entry:
     """One request."""
 
+    number: int = 0
+    """From 1, in the order in which they ended."""
     operation: str
     """What was asked for, such as `FECAESolicitar` or `POST /v1/payments`."""
     outcome: str
@@ -33,13 +37,20 @@ class Ledger:
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
+        self.most: int | None = None
+        """How many of the last entries are kept, at least; None: all. Counts are of all."""
+        self._counts = Counter[tuple[str, str]]()
+        self._total = 0
 
     def note(
         self, operation: str, outcome: str, *, began_at: float, subject: str = "", **detail: Any
     ) -> None:
         """Add a request that has just ended."""
+        self._total += 1
+        self._counts[operation, outcome] += 1
         self.entries.append(
             Entry(
+                number=self._total,
                 operation=operation,
                 outcome=outcome,
                 subject=subject,
@@ -48,6 +59,8 @@ class Ledger:
                 ended_at=time.monotonic(),
             )
         )
+        if self.most is not None and len(self.entries) > 2 * self.most:
+            del self.entries[: -self.most]  # half of them at once: each is moved once
 
     def of(self, operation: str, outcome: str | None = None) -> list[Entry]:
         """Those of one operation, and of one outcome if given."""
@@ -56,3 +69,14 @@ class Ledger:
     def where(self, is_wanted: Callable[[Entry], bool]) -> list[Entry]:
         """Those that a function picks."""
         return [one for one in self.entries if is_wanted(one)]
+
+    def after(self, number: int) -> list[Entry]:
+        """Those that came after one, as far as they are kept."""
+        return self.entries[bisect_right(self.entries, number, key=lambda one: one.number) :]
+
+    def counts(self) -> dict[str, dict[str, int]]:
+        """How many requests there were, by operation and outcome."""
+        found: dict[str, dict[str, int]] = {}
+        for (operation, outcome), count in self._counts.items():
+            found.setdefault(operation, {})[outcome] = count
+        return found

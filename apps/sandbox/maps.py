@@ -20,7 +20,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from apps.sandbox.stand_in import Reply, StandIn
+from apps.sandbox.stand_in import Refused, Reply, StandIn
 
 _DEGREES: Final = re.compile(r"\s*(-?\d{1,3}(?:\.\d+)?)\s*,\s*(-?\d{1,3}(?:\.\d+)?)\s*", re.ASCII)
 _CENTRE: Final = (-34.60, -58.45)
@@ -38,10 +38,21 @@ class Spot(NamedTuple):
     lng: float
 
 
-class _Refusal(Exception):
+class _Refusal(Refused):
+    """With HTTP 200, and lists of both services that are empty."""
+
     def __init__(self, status: str, words: str = "") -> None:
         super().__init__(words)
         self.status = status
+
+    @property
+    def response(self) -> Response:
+        words = {"error_message": str(self)} if str(self) else {}
+        return JSONResponse({"status": self.status, "routes": [], "rows": [], **words})
+
+    @property
+    def detail(self) -> dict[str, Any]:
+        return {"status": self.status}
 
 
 class Maps(StandIn):
@@ -65,32 +76,24 @@ class Maps(StandIn):
         ]
 
     async def _directions(self, request: Request) -> Response:
-        return await self._answer("directions", request, self._way, "routes")
+        return await self._answer("directions", request, self._way)
 
     async def _distances(self, request: Request) -> Response:
-        return await self._answer("distancematrix", request, self._matrix, "rows")
+        return await self._answer("distancematrix", request, self._matrix)
 
     async def _answer(
         self,
         operation: str,
         request: Request,
         work: Callable[[Mapping[str, str], bool], dict[str, Any]],
-        empty: str,
     ) -> Response:
         query = dict(request.query_params)
 
-        async def judged(is_wrong: bool) -> Reply:
-            try:
-                self._check(query)
-                answer = work(query, is_wrong)
-            except _Refusal as refusal:
-                words = {"error_message": str(refusal)} if str(refusal) else {}
-                body = {"status": refusal.status, empty: [], **words}
-                detail = {"status": refusal.status}
-                return Reply(response=JSONResponse(body), outcome="refused", detail=detail)
-            return Reply(response=JSONResponse({"status": "OK", **answer}))
+        async def answer(is_wrong: bool) -> Reply:
+            self._check(query)
+            return Reply(response=JSONResponse({"status": "OK", **work(query, is_wrong)}))
 
-        return await self.play(operation, judged)
+        return await self.play(operation, answer)
 
     def _check(self, query: Mapping[str, str]) -> None:
         if "key" not in query:

@@ -12,7 +12,7 @@ import itertools
 import json
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar, Final
 from urllib.parse import parse_qsl
 
@@ -24,7 +24,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from apps.sandbox.stand_in import Reply, StandIn
+from apps.sandbox.stand_in import Refused, Reply, StandIn
 
 _SCOPE: Final = "https://www.googleapis.com/auth/firebase.messaging"
 _GRANT: Final = "urn:ietf:params:oauth:grant-type:jwt-bearer"
@@ -42,14 +42,27 @@ _LIFETIME_S: Final = 3600
 _MOST_BYTES: Final = 4096
 
 
-class _Refusal(Exception):
+class _Refusal(Refused):
     def __init__(self, status: int, message: str, *details: dict[str, Any]) -> None:
         super().__init__(message)
         self.status, self.details = status, details
 
+    @property
+    def response(self) -> Response:
+        return _problem(self.status, str(self), *self.details)
 
-class _Denied(Exception):
+    @property
+    def detail(self) -> dict[str, Any]:
+        return {"status": self.status}
+
+
+class _Denied(Refused):
     """What the token service answers."""
+
+    @property
+    def response(self) -> Response:
+        words = {"error": "invalid_grant", "error_description": str(self)}
+        return JSONResponse(words, 400)
 
 
 class Push(StandIn):
@@ -97,11 +110,7 @@ class Push(StandIn):
         body, own_url = await request.body(), str(request.url)
 
         async def work(_: bool) -> Reply:
-            try:
-                self._check_claim(body, own_url)
-            except _Denied as error:
-                words = {"error": "invalid_grant", "error_description": str(error)}
-                return Reply(response=JSONResponse(words, 400), outcome="refused")
+            self._check_claim(body, own_url)
             token = f"ya29.{secrets.token_urlsafe(40)}"
             self._tokens[token] = time.time() + _LIFETIME_S
             granted = {
@@ -147,18 +156,7 @@ class Push(StandIn):
             self._check_access(request)
             return self._take(_json(body), is_wrong)
 
-        return await self._answer("send", work)
-
-    async def _answer(self, operation: str, work: Callable[[bool], Awaitable[Reply]]) -> Response:
-        async def judged(is_wrong: bool) -> Reply:
-            try:
-                return await work(is_wrong)
-            except _Refusal as error:
-                response = _problem(error.status, str(error), *error.details)
-                detail = {"status": error.status}
-                return Reply(response=response, outcome="refused", detail=detail)
-
-        return await self.play(operation, judged)
+        return await self.play("send", work)
 
     def _check_access(self, request: Request) -> None:
         kind, _, token = request.headers.get("authorization", "").partition(" ")

@@ -17,23 +17,32 @@ from email.utils import format_datetime
 from typing import Any, ClassVar, Final
 from urllib.parse import parse_qsl, urlencode
 
-import httpx
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from apps.sandbox.stand_in import Reply, StandIn
+from apps.sandbox.stand_in import Refused, Reply, StandIn
+from apps.sandbox.webhook import Notifier, Webhook
 
 _NUMBER: Final = re.compile(r"\+[1-9]\d{6,14}", re.ASCII)
 _PATH: Final = "/2010-04-01/Accounts/{account}/"
 _FORM: Final = "application/x-www-form-urlencoded"
 _MOST_CHARACTERS: Final = 1600
+_ANSWER_WITHIN_S: Final = 15
 
 
-class _Refusal(Exception):
+class _Refusal(Refused):
     def __init__(self, status: int, code: int, message: str) -> None:
         super().__init__(message)
         self.status, self.code = status, code
+
+    @property
+    def response(self) -> Response:
+        return _problem(self.status, self.code, str(self))
+
+    @property
+    def detail(self) -> dict[str, Any]:
+        return {"code": self.code}
 
 
 class Twilio(StandIn):
@@ -50,6 +59,7 @@ class Twilio(StandIn):
         services: Collection[str] = (),
     ) -> None:
         super().__init__()
+        self.webhooks = Notifier(self.ledger, within_s=_ANSWER_WITHIN_S, taken=range(200, 300))
         self._account, self._token = account_sid, auth_token
         self._numbers, self._services = numbers, services
         self._sids = itertools.count(1)
@@ -72,7 +82,7 @@ class Twilio(StandIn):
         code, words = (20429, "Too Many Requests") if status == 429 else (20500, "Server Error")
         return _problem(status, code, words)
 
-    async def tell(self, sid: str, status: str, *, error_code: int | None = None) -> int:
+    async def tell(self, sid: str, status: str, *, error_code: int | None = None) -> int | None:
         """Change what has become of a message, and call back; the status of the answer."""
         shown = self.messages[sid]
         shown |= {"status": status, "error_code": error_code}
@@ -88,8 +98,8 @@ class Twilio(StandIn):
         }
         url = self.callbacks[sid]
         headers = {"x-twilio-signature": self.signature(url, fields), "content-type": _FORM}
-        async with httpx.AsyncClient(trust_env=False) as http:
-            return (await http.post(url, content=urlencode(fields), headers=headers)).status_code
+        callback = Webhook(url=url, headers=headers, body=urlencode(fields).encode())
+        return (await self.webhooks.send(callback)).status
 
     def signature(self, url: str, fields: dict[str, str]) -> str:
         """What a callback is signed with."""
@@ -131,15 +141,11 @@ class Twilio(StandIn):
     async def _answer(
         self, operation: str, request: Request, work: Callable[[bool], Awaitable[Reply]]
     ) -> Response:
-        async def judged(is_wrong: bool) -> Reply:
-            try:
-                self._check_account(request)
-                return await work(is_wrong)
-            except _Refusal as error:
-                response = _problem(error.status, error.code, str(error))
-                return Reply(response=response, outcome="refused", detail={"code": error.code})
+        async def checked(is_wrong: bool) -> Reply:
+            self._check_account(request)
+            return await work(is_wrong)
 
-        return await self.play(operation, judged)
+        return await self.play(operation, checked)
 
     def _check_account(self, request: Request) -> None:
         own = base64.b64encode(f"{self._account}:{self._token}".encode()).decode()

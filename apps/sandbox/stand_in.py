@@ -33,6 +33,20 @@ class Reply:
     detail: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
+class Refused(Exception):
+    """The service says no; subclasses know how it does."""
+
+    @property
+    def response(self) -> Response:
+        """The answer."""
+        raise NotImplementedError
+
+    @property
+    def detail(self) -> dict[str, Any]:
+        """What the ledger keeps of it."""
+        return {}
+
+
 class CutOff(Response):
     """The connection ends before the answer is whole."""
 
@@ -62,7 +76,8 @@ class StandIn:
     async def play(
         self, operation: str, work: Callable[[bool], Awaitable[Reply]], *, subject: str = ""
     ) -> Response:
-        """Answer a request: `work` does it, with wrong data if its argument is true."""
+        """Answer a request: `work` does it, with wrong data if its argument is true, or raises
+        `Refused`."""
         began_at, faults = time.monotonic(), self.faults.of(operation)
         if slow := faults.get("slow"):
             await asyncio.sleep(slow.seconds)
@@ -77,7 +92,10 @@ class StandIn:
             if fault.seconds:
                 response.headers["retry-after"] = f"{fault.seconds:.0f}"
             return response
-        reply = await work("wrong" in faults)
+        try:
+            reply = await work("wrong" in faults)
+        except Refused as no:
+            reply = Reply(response=no.response, outcome="refused", detail=no.detail)
         is_lost = "lost" in faults
         self.ledger.note(
             operation,
@@ -109,7 +127,9 @@ async def serving(http: ASGIApp, port: int = 0) -> AsyncGenerator[str]:
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # it tells of each cut-off answer
     with socket.create_server((HOST, port)) as listener:
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # else a POST takes 40 ms
-        config = uvicorn.Config(http, log_config=None, access_log=False, lifespan="off")
+        config = uvicorn.Config(
+            http, log_config=None, access_log=False, lifespan="off", proxy_headers=False, ws="none"
+        )
         server = _Server(config)
         running = asyncio.create_task(server.serve([listener]))
         try:

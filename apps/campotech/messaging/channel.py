@@ -8,8 +8,8 @@ from datetime import datetime
 import httpx
 
 from apps.campotech.settings import Settings
+from apps.campotech.upstreams import Upstreams
 from apps.providers import mail, push, sms
-from faena import Faena
 
 _ABSENT = "this installation has no {name}"
 
@@ -20,10 +20,10 @@ class Channels:
     refused = (push.Permanent, mail.Permanent, sms.Permanent)
     unknown = (push.UnknownOutcome, mail.UnknownOutcome, sms.UnknownOutcome)
 
-    def __init__(self, app: Faena, settings: Settings, http: httpx.AsyncClient) -> None:
-        self.push_upstream = push.push_upstream(app)
-        self.mail_upstream = mail.mail_upstream(app)
-        self.sms_upstream = sms.sms_upstream(app)
+    def __init__(self, upstreams: Upstreams, settings: Settings, http: httpx.AsyncClient) -> None:
+        self.push_upstream = upstreams.push
+        self.mail_upstream = upstreams.mail
+        self.sms_upstream = upstreams.sms
         self._push = settings.push and push.Client(settings.push, http)
         self._mail = settings.mail and mail.Client(settings.mail)
         self._sms = settings.sms and sms.Client(settings.sms, http)

@@ -28,18 +28,20 @@ from apps.providers.afip.errors import (
 )
 from apps.providers.afip.recovery import differences
 from apps.providers.afip.settings import Settings
-from apps.providers.afip.soap import Unreadable
+from apps.providers.afip.soap import Node
 from apps.providers.afip.tickets import MemoryTicketStore, Ticket, TicketDesk, TicketStore
-from apps.providers.afip.transport import Transport
 from apps.providers.afip.voucher import Voucher, check_number, check_series
 from apps.providers.afip.wsaa import Wsaa
 from apps.providers.afip.wsfe import Wsfe
 from apps.providers.afip.wsfe_answer import Refused, Result
-from apps.providers.afip.wsfe_request import Node
+from apps.providers.http import Exchange
+from apps.providers.reading import Unreadable
 
 T = TypeVar("T")
 
 SERVICE: Final = "wsfe"
+_MOST_BYTES: Final = 4 * 1024 * 1024
+"""Of an answer."""
 _STATUS: Final = "FEDummy"
 _LAST: Final = "FECompUltimoAutorizado"
 _CONSULT: Final = "FECompConsultar"
@@ -66,19 +68,19 @@ class Client:
         tickets: TicketStore | None = None,
         now: Callable[[], datetime] = _now,
     ) -> None:
-        transport = Transport(http, settings.timeout)
+        exchange = Exchange("AFIP", http, settings.timeout.total_seconds(), _MOST_BYTES)
         self._settings, self._source = settings, credentials
-        self._wsfe = Wsfe(settings.wsfe_url, transport)
+        self._wsfe = Wsfe(settings.wsfe_url, exchange)
         self._desk = TicketDesk(
             MemoryTicketStore() if tickets is None else tickets,
-            Wsaa(settings, transport, now=now).login,
+            Wsaa(settings, exchange, now=now).login,
             now=now,
             margin=settings.ticket_margin,
         )
 
     async def dummy(self) -> ServerStatus:
         """How the service is; needs no ticket."""
-        result = await self._wsfe.ask(_STATUS, wsfe_request.operation(_STATUS, ()))
+        result = await self._wsfe.ask(_STATUS, ())
         return _read(_STATUS, lambda: wsfe_answer.read_status(result))
 
     async def last_authorized(self, cuit: str, point_of_sale: int, kind: int) -> int:
@@ -148,8 +150,8 @@ class Client:
         cuit, nodes = parse_cuit(cuit), list(content)
 
         async def ask(ticket: Ticket) -> Result:
-            element = wsfe_request.operation(operation, nodes, cuit, ticket)
-            return await self._wsfe.ask(operation, element, is_effect=is_effect)
+            asked = [wsfe_request.auth(cuit, ticket), *nodes]
+            return await self._wsfe.ask(operation, asked, is_effect=is_effect)
 
         credentials = await self._credentials(cuit)
         ticket, is_new = await self._desk.ticket(credentials, SERVICE)

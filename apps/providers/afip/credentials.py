@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
@@ -41,10 +42,7 @@ class Credentials:
     @property
     def certificate(self) -> x509.Certificate:
         """The certificate, read."""
-        try:
-            return x509.load_pem_x509_certificate(self.certificate_pem)
-        except ValueError:
-            raise _unusable("the certificate must be readable PEM") from None
+        return _read(self.certificate_pem)
 
     @property
     def fingerprint(self) -> bytes:
@@ -70,6 +68,15 @@ class Credentials:
 
 CredentialSource = Callable[[str], Awaitable[Credentials]]
 """Finds the credentials to use for a CUIT: its own, or those of its delegate."""
+
+
+@lru_cache(maxsize=1024)
+def _read(certificate_pem: bytes) -> x509.Certificate:
+    """Each certificate once: every call asks for the CUIT in it."""
+    try:
+        return x509.load_pem_x509_certificate(certificate_pem)
+    except ValueError:
+        raise _unusable("the certificate must be readable PEM") from None
 
 
 def _unusable(message: str) -> LoginRefused:

@@ -19,21 +19,21 @@ Every error can be pickled.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any
 
+from apps.providers import outcome
 from apps.providers.afip.answers import Remark
 
 
-class AfipError(Exception):
+class AfipError(outcome.Failure):
     """Base of the tree; `operation` is what was asked for, such as `FECAESolicitar`."""
 
-    def __init__(self, message: str, *, operation: str = "") -> None:
-        super().__init__(message)
+    def __init__(self, message: str, *, operation: str = "", **known: Any) -> None:
+        super().__init__(message, **known)
         self.operation = operation
 
 
-class Retryable(AfipError):
+class Retryable(AfipError, outcome.Retryable):
     """Nothing was done; the same may succeed later."""
 
     def __init__(
@@ -52,37 +52,22 @@ class ClockSkewed(Retryable):
     """WSAA takes our request for one of the future or of the past: the clock is wrong."""
 
 
-class Refusal(NamedTuple):
-    """The part of an HTTP answer that says how long to wait, where HTTP clients have it."""
-
-    status_code: int
-    headers: Mapping[str, str]
-
-
-class RateLimited(AfipError):
+class RateLimited(AfipError, outcome.RateLimited):
     """Asked to wait before the request was looked at."""
 
-    def __init__(
-        self, message: str, *, operation: str = "", retry_after: str | None = None
-    ) -> None:
-        super().__init__(message, operation=operation)
-        self.retry_after = retry_after
-        """What the Retry-After header said, if there was one."""
 
-    @property
-    def response(self) -> Refusal:
-        """The answer, as errors of HTTP clients carry it."""
-        headers = {} if self.retry_after is None else {"retry-after": self.retry_after}
-        return Refusal(429, headers)
-
-
-class Permanent(AfipError):
+class Permanent(AfipError, outcome.Permanent):
     """Refused; the same request would be refused again."""
 
     def __init__(
-        self, message: str, *, operation: str = "", remarks: tuple[Remark, ...] = ()
+        self,
+        message: str,
+        *,
+        operation: str = "",
+        remarks: tuple[Remark, ...] = (),
+        **known: Any,
     ) -> None:
-        super().__init__(message, operation=operation)
+        super().__init__(message, operation=operation, **known)
         self.remarks = remarks
 
     @property
@@ -97,10 +82,6 @@ class Invalid(Permanent, ValueError):
 
 class LoginRefused(Permanent):
     """WSAA refuses the certificate, the request, or the service; `code` is that of its fault."""
-
-    def __init__(self, message: str, *, operation: str = "", code: str = "") -> None:
-        super().__init__(message, operation=operation)
-        self.code = code
 
 
 class NotAuthorized(Permanent):
@@ -118,5 +99,5 @@ class NumberTaken(Rejected):
     """
 
 
-class UnknownOutcome(AfipError):
+class UnknownOutcome(AfipError, outcome.UnknownOutcome):
     """A CAE was asked for, and no answer says whether it was given: ask `Client.recover`."""

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Final, Literal
-from urllib.parse import urlsplit
+
+from apps.providers.environment import check_address
 
 Environment = Literal["production", "testing"]
 
@@ -19,7 +20,6 @@ _WSFE: Final = {
     "testing": "https://wswhomo.afip.gov.ar/wsfev1/service.asmx",
 }
 _GUARD_WINDOW: Final = {"production": timedelta(minutes=2), "testing": timedelta(minutes=10)}
-_LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ class Settings:
     def __post_init__(self) -> None:
         """Refuse addresses to which tickets would travel in the clear, and times that are none."""
         for name in ("wsaa_url", "wsfe_url"):
-            _check_url(name, getattr(self, name))
+            check_address(name, getattr(self, name))
         if self.timeout <= timedelta(0):
             raise ValueError("timeout must be above zero")
         if min(self.guard_window, self.ticket_margin) < timedelta(0):
@@ -66,13 +66,6 @@ class Settings:
             key_pem=_pem(environ.get("AFIP_KEY")),
             guard_window=_GUARD_WINDOW[environment],
         )
-
-
-def _check_url(name: str, url: str) -> None:
-    parts = urlsplit(url)
-    is_safe = parts.scheme == "https" or parts.hostname in _LOOPBACK
-    if parts.scheme not in ("http", "https") or not parts.hostname or not is_safe:
-        raise ValueError(f"{name} must be an https address, or one of this machine")
 
 
 def _pem(text: str | None) -> bytes | None:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
-from xml.etree.ElementTree import Element, SubElement, tostring
+from xml.etree.ElementTree import Element
+from xml.sax.saxutils import escape
 
 from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import ParseError, fromstring
 
+from apps.providers.reading import Unreadable
+
 SOAP: Final = "http://schemas.xmlsoap.org/soap/envelope/"
 
-
-class Unreadable(Exception):
-    """What came is not the XML that was expected; the message never quotes it."""
+Node = tuple[str, "str | int | Iterable[Node] | None"]
+"""A name and its text, number or children; None leaves it out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +27,27 @@ class Fault:
     """Without its prefix: `cms.bad`, `Client`."""
 
 
-def envelope(body: Element) -> bytes:
-    """A message around the element of an operation."""
-    root = Element(f"{{{SOAP}}}Envelope")
-    SubElement(root, f"{{{SOAP}}}Body").append(body)
-    return tostring(root, encoding="utf-8", xml_declaration=True)
+def headers(action: str) -> dict[str, str]:
+    """Those of a request."""
+    return {"content-type": "text/xml; charset=utf-8", "soapaction": f'"{action}"'}
+
+
+def envelope(name: str, namespace: str, content: Iterable[Node]) -> bytes:
+    """A message with the element of an operation."""
+    inner = "".join(map(_written, content))
+    return (
+        f'<?xml version="1.0" encoding="utf-8"?><soap:Envelope xmlns:soap="{SOAP}"><soap:Body>'
+        f'<{name} xmlns="{namespace}">{inner}</{name}></soap:Body></soap:Envelope>'
+    ).encode()
+
+
+def _written(node: Node) -> str:
+    name, content = node
+    if content is None:
+        return ""
+    if isinstance(content, str | int):
+        return f"<{name}>{escape(f'{content}')}</{name}>"
+    return f"<{name}>{''.join(map(_written, content))}</{name}>"
 
 
 def read(content: bytes | str) -> Element:

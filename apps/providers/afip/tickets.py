@@ -92,19 +92,24 @@ class TicketDesk:
         margin: timedelta,
     ) -> None:
         self._store, self._login, self._now, self._margin = store, login, now, margin
+        self._known: dict[tuple[str, str], Ticket] = {}
+        """The last ones: one that the store has in place of it is found when it is refused."""
         self._refusals: dict[tuple[bytes, str], tuple[datetime, AfipError]] = {}
 
     async def ticket(self, credentials: Credentials, service: str) -> tuple[Ticket, bool]:
         """One that is good for a while, and whether it is new."""
-        stored = await self._store.load(credentials.cuit, service)
-        if stored is not None and self._is_good(stored):
-            return stored, False
-        return await self.renew(credentials, service, instead_of=stored)
+        key = credentials.cuit, service
+        known = self._known.get(key) or await self._store.load(*key)
+        if known is not None and self._is_good(known):
+            self._known[key] = known
+            return known, False
+        return await self.renew(credentials, service, instead_of=known)
 
     async def renew(
         self, credentials: Credentials, service: str, *, instead_of: Ticket | None
     ) -> tuple[Ticket, bool]:
         """Another than `instead_of`: the one that somebody else has got meanwhile, or a new one."""
+        self._known.pop((credentials.cuit, service), None)
         async with self._store.lock(credentials.cuit, service):
             stored = await self._store.load(credentials.cuit, service)
             is_other = instead_of is None or (stored and stored.token != instead_of.token)

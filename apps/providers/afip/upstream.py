@@ -4,18 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from apps.providers.afip.errors import Permanent, RateLimited, Retryable, UnknownOutcome
+from apps.providers.outcome import SORTING
 from faena import Breaker, Faena, Upstream
 
 LIMITS: Final = ("60/min", "1000/h", "10000/day")
 """AFIP publishes none; these are careful estimates."""
-
-SORTING: Final = {
-    UnknownOutcome: "unknown",
-    RateLimited: "rate_limited",
-    Permanent: "permanent",
-    Retryable: "retryable",
-}
 
 
 def afip_upstream(app: Faena, **overrides: Any) -> Upstream:

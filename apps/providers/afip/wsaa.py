@@ -20,9 +20,10 @@ from apps.providers.afip.errors import (
     TicketHeld,
 )
 from apps.providers.afip.settings import Settings
-from apps.providers.afip.soap import Fault, Unreadable, body_of, envelope, fault_of, read
+from apps.providers.afip.soap import Fault, body_of, envelope, fault_of, headers, read
 from apps.providers.afip.tickets import Ticket
-from apps.providers.afip.transport import Answer, Transport, Unanswered, Unsent
+from apps.providers.http import Answer, Exchange, Unanswered, Unsent
+from apps.providers.reading import Unreadable
 
 ARGENTINA: Final = timezone(timedelta(hours=-3))
 """Without summer time since 2009."""
@@ -38,31 +39,32 @@ class Wsaa:
     """Asks for tickets."""
 
     def __init__(
-        self, settings: Settings, transport: Transport, *, now: Callable[[], datetime]
+        self, settings: Settings, exchange: Exchange, *, now: Callable[[], datetime]
     ) -> None:
-        self._settings, self._transport, self._now = settings, transport, now
+        self._settings, self._exchange, self._now = settings, exchange, now
 
     async def login(self, credentials: Credentials, service: str) -> Ticket:
         """A new ticket."""
         request = credentials.sign(access_request(service, self._now()))
-        body = Element(f"{{{_NAMESPACE}}}{_OPERATION}")
-        SubElement(body, f"{{{_NAMESPACE}}}in0").text = base64.b64encode(request).decode("ascii")
-        answer = await self._post(envelope(body))
+        signed = base64.b64encode(request).decode("ascii")
+        answer = await self._post(envelope(_OPERATION, _NAMESPACE, [("in0", signed)]))
         if answer.status != 200:
             raise self._refusal(answer)
         try:
-            return _ticket(answer.content, credentials.cuit, service)
+            return _ticket(answer.body, credentials.cuit, service)
         except (Unreadable, ValueError):
             raise _retryable("the login answered with no readable ticket") from None
 
     async def _post(self, request: bytes) -> Answer:
         try:
-            return await self._transport.post(self._settings.wsaa_url, "", request)
+            return await self._exchange.ask(
+                "POST", self._settings.wsaa_url, content=request, headers=headers("")
+            )
         except (Unsent, Unanswered) as failure:
             raise _retryable(f"the login failed: {failure}") from None
 
     def _refusal(self, answer: Answer) -> AfipError:
-        fault = fault_of(answer.content)
+        fault = fault_of(answer.body)
         if fault is not None:
             return self._of_fault(fault.code)
         if answer.status == 429:

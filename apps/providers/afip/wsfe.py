@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xml.etree.ElementTree import Element
+from collections.abc import Iterable
 
 from apps.providers.afip.errors import (
     AfipError,
@@ -11,19 +11,22 @@ from apps.providers.afip.errors import (
     Retryable,
     UnknownOutcome,
 )
-from apps.providers.afip.soap import Fault, Unreadable, envelope, fault_of
-from apps.providers.afip.transport import Answer, Transport, Unanswered, Unsent
+from apps.providers.afip.soap import Fault, Node, envelope, fault_of, headers
 from apps.providers.afip.wsfe_answer import Result, read_result
 from apps.providers.afip.wsfe_request import NAMESPACE
+from apps.providers.http import Answer, Exchange, Unanswered, Unsent
+from apps.providers.reading import Unreadable
 
 
 class Wsfe:
     """Sends operations and reads their results."""
 
-    def __init__(self, url: str, transport: Transport) -> None:
-        self._url, self._transport = url, transport
+    def __init__(self, url: str, exchange: Exchange) -> None:
+        self._url, self._exchange = url, exchange
 
-    async def ask(self, operation: str, content: Element, *, is_effect: bool = False) -> Result:
+    async def ask(
+        self, operation: str, content: Iterable[Node], *, is_effect: bool = False
+    ) -> Result:
         """The result of an operation.
 
         `is_effect`: the operation changes something, so that no answer means an unknown outcome.
@@ -32,17 +35,17 @@ class Wsfe:
         if answer.status != 200:
             raise _refusal(operation, answer, is_effect=is_effect)
         try:
-            result = read_result(answer.content, operation)
+            result = read_result(answer.body, operation)
         except Unreadable as problem:
             raise failure(operation, f"{problem}", is_effect=is_effect) from None
         if isinstance(result, Fault):
             raise failure(operation, "a fault came with status 200", is_effect=is_effect)
         return result
 
-    async def _post(self, operation: str, content: Element, *, is_effect: bool) -> Answer:
-        action = f"{NAMESPACE}{operation}"
+    async def _post(self, operation: str, content: Iterable[Node], *, is_effect: bool) -> Answer:
+        sent, action = envelope(operation, NAMESPACE, content), headers(f"{NAMESPACE}{operation}")
         try:
-            return await self._transport.post(self._url, action, envelope(content))
+            return await self._exchange.ask("POST", self._url, content=sent, headers=action)
         except Unsent as problem:
             raise Retryable(f"{operation} failed: {problem}", operation=operation) from None
         except Unanswered as problem:
@@ -57,7 +60,7 @@ def failure(operation: str, problem: str, *, is_effect: bool) -> AfipError:
 
 
 def _refusal(operation: str, answer: Answer, *, is_effect: bool) -> AfipError:
-    fault = fault_of(answer.content)
+    fault = fault_of(answer.body)
     if answer.status == 429:
         return RateLimited(
             f"{operation} has to wait", operation=operation, retry_after=answer.retry_after

@@ -10,9 +10,10 @@ from typing import Final
 from xml.etree.ElementTree import Element
 
 from apps.providers.afip.answers import Authorized, Issued, Remark, ServerStatus
-from apps.providers.afip.soap import Fault, Unreadable, body_of, repaired
+from apps.providers.afip.soap import Fault, body_of, repaired
 from apps.providers.afip.voucher import Voucher
 from apps.providers.afip.wsfe_request import NAMESPACE
+from apps.providers.reading import Unreadable
 
 _CAE: Final = re.compile(r"[0-9]{14}")
 _DAY: Final = re.compile(r"[0-9]{8}")

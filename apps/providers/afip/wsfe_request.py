@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import date
 from typing import Final
-from xml.etree.ElementTree import Element, SubElement
 
+from apps.providers.afip.soap import Node
 from apps.providers.afip.tickets import Ticket
 from apps.providers.afip.voucher import (
     PESOS,
@@ -20,20 +20,10 @@ from apps.providers.afip.voucher import (
 
 NAMESPACE: Final = "http://ar.gov.afip.dif.FEV1/"
 
-Node = tuple[str, "str | int | Iterable[Node] | None"]
-"""A name and its text, number or children; None leaves it out."""
 
-
-def operation(
-    name: str, content: Iterable[Node], cuit: str = "", ticket: Ticket | None = None
-) -> Element:
-    """The element of an operation, with who asks unless nobody needs to."""
-    root = Element(_qualified(name))
-    if ticket is not None:
-        _add(root, ("Auth", [("Token", ticket.token), ("Sign", ticket.sign), ("Cuit", cuit)]))
-    for node in content:
-        _add(root, node)
-    return root
+def auth(cuit: str, ticket: Ticket) -> Node:
+    """Who asks."""
+    return "Auth", [("Token", ticket.token), ("Sign", ticket.sign), ("Cuit", cuit)]
 
 
 def series(point_of_sale: int, kind: int) -> list[Node]:
@@ -137,19 +127,3 @@ def _list(name: str, items: Iterable[list[Node]]) -> list[Node] | None:
 
 def _day(day: date) -> str:
     return f"{day:%Y%m%d}"
-
-
-def _add(parent: Element, node: Node) -> None:
-    name, content = node
-    if content is None:
-        return
-    element = SubElement(parent, _qualified(name))
-    if isinstance(content, str | int):
-        element.text = f"{content}"
-        return
-    for child in content:
-        _add(element, child)
-
-
-def _qualified(name: str) -> str:
-    return f"{{{NAMESPACE}}}{name}"

@@ -13,27 +13,26 @@ password, an address, or a word of the mail.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
+
+from apps.providers import outcome
 
 
-class MailError(Exception):
-    """Base of all that a client raises."""
+class MailError(outcome.Failure):
+    """Base of all that a client raises; `code` is that of the server's reply."""
 
-    def __init__(
-        self, message: str, *, code: int | None = None, refused: Sequence[str] = ()
-    ) -> None:
-        super().__init__(message)
-        self.code = code
-        """Of the server's reply; None if there was none."""
+    def __init__(self, message: str, *, refused: Sequence[str] = (), **known: Any) -> None:
+        super().__init__(message, **known)
         self.refused = tuple(refused)
 
 
-class Retryable(MailError):
+class Retryable(MailError, outcome.Retryable):
     """It was not taken."""
 
 
-class Permanent(MailError):
+class Permanent(MailError, outcome.Permanent):
     """A wrong account, address or mail."""
 
 
-class UnknownOutcome(MailError):
+class UnknownOutcome(MailError, outcome.UnknownOutcome):
     """It was handed in, and no acknowledgement came."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, Self, get_args
+from typing import Final, Literal, Self, get_args
 
+from apps.providers.environment import LOOPBACK, given
 from apps.providers.mail.letter import check_address, check_line
 
 Security = Literal["starttls", "tls", "none"]
 
-_LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 _NAMES: Final = {
     "host": "SMTP_HOST",
     "sender": "SMTP_FROM",
@@ -49,7 +49,7 @@ class Settings:
             raise ValueError("user and password must be given together")
         if not f"{self.user}{self.password}".isascii():
             raise ValueError("user and password must be ASCII")
-        if self.user and self.security == "none" and self.host not in _LOOPBACK:
+        if self.user and self.security == "none" and self.host not in LOOPBACK:
             raise ValueError("security must not be none where there is a password")
 
     @property
@@ -60,15 +60,10 @@ class Settings:
     @classmethod
     def from_env(cls, environ: Mapping[str, str]) -> Self:
         """Read SMTP_HOST, SMTP_FROM, and what else is set of `_NAMES` and SMTP_PORT."""
-        given: dict[str, Any] = {
-            field: environ[name] for field, name in _NAMES.items() if environ.get(name)
-        }
-        for needed in ("host", "sender"):
-            if needed not in given:
-                raise ValueError(f"{_NAMES[needed]} must be set, got nothing")
+        found = given(environ, _NAMES, needed=["host", "sender"])
         port = environ.get("SMTP_PORT")
         if port and not (port.isascii() and port.isdigit()):
             raise ValueError("SMTP_PORT must be a number")
         if port:
-            given["port"] = int(port)
-        return cls(**given)
+            found["port"] = int(port)
+        return cls(**found)

@@ -12,27 +12,18 @@ No message contains the key or an address. `items` is what a question has used a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from apps.providers import outcome
 
 
-class MapsError(Exception):
-    """Base of all that a client raises."""
-
-    def __init__(
-        self, message: str, *, code: str | None = None, items: Mapping[str, int] | None = None
-    ) -> None:
-        super().__init__(message)
-        self.code = code
-        """The status of the answer, such as REQUEST_DENIED."""
-        self.items = dict(items or {})
+class MapsError(outcome.Failure):
+    """Base of all that a client raises; `code` is the status of the answer."""
 
 
-class Retryable(MapsError):
+class Retryable(MapsError, outcome.Retryable):
     """It was not answered, and nothing is to be paid."""
 
 
-class Permanent(MapsError):
+class Permanent(MapsError, outcome.Permanent):
     """A wrong key or question, or a quota of the day that is used up."""
 
 
@@ -40,23 +31,9 @@ class NoRoute(Permanent):
     """A place was not found, or there is no way."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """What is left of an answer that asks to wait, shaped as errors of HTTP clients have it."""
-
-    status_code: int
-    headers: Mapping[str, str]
+class RateLimited(MapsError, outcome.RateLimited):
+    """Too many questions in a short time; OVER_QUERY_LIMIT does not say for how long."""
 
 
-class RateLimited(MapsError):
-    """Too many questions in a short time."""
-
-    def __init__(self, message: str, *, retry_after: str | None, code: str | None = None) -> None:
-        super().__init__(message, code=code)
-        self.retry_after = retry_after
-        """Seconds or an HTTP date; mostly None, for OVER_QUERY_LIMIT says none."""
-        self.response = Answered(429, {"retry-after": retry_after} if retry_after else {})
-
-
-class UnknownOutcome(MapsError):
+class UnknownOutcome(MapsError, outcome.UnknownOutcome):
     """It was sent, and the answer was lost or cannot be read."""

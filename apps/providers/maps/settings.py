@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Self
-from urllib.parse import urlsplit
+from typing import Final, Self
 
-_LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
+from apps.providers.environment import check_address, given
+
 _NAMES: Final = {
     "key": "GOOGLE_MAPS_KEY",
     "base_url": "GOOGLE_MAPS_BASE_URL",
@@ -30,17 +30,9 @@ class Settings:
 
     def __post_init__(self) -> None:
         """A key travels encrypted, but on this machine."""
-        parts = urlsplit(self.base_url)
-        is_own = parts.scheme == "http" and parts.hostname in _LOOPBACK
-        if parts.scheme != "https" and not is_own:
-            raise ValueError("base_url must begin with https://, or be http:// on loopback")
+        check_address("base_url", self.base_url)
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str]) -> Self:
         """Read GOOGLE_MAPS_KEY, and what else of `_NAMES` is set."""
-        given: dict[str, Any] = {
-            field: environ[name] for field, name in _NAMES.items() if environ.get(name)
-        }
-        if "key" not in given:
-            raise ValueError("GOOGLE_MAPS_KEY must be set, got nothing")
-        return cls(**given)
+        return cls(**given(environ, _NAMES, needed=["key"]))

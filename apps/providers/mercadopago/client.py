@@ -9,14 +9,14 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import AsyncGenerator, Callable
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 import httpx
 
 from apps.providers.mercadopago.amount import check_centavos, to_json
 from apps.providers.mercadopago.errors import Invalid
-from apps.providers.mercadopago.exchange import Exchange, Request, unclear
-from apps.providers.mercadopago.fields import Fields, Unreadable
+from apps.providers.mercadopago.exchange import Exchange, Request
+from apps.providers.mercadopago.fields import Fields
 from apps.providers.mercadopago.payment import (
     Chargeback,
     Payment,
@@ -27,6 +27,7 @@ from apps.providers.mercadopago.payment import (
 )
 from apps.providers.mercadopago.preference import Checkout, Preference
 from apps.providers.mercadopago.settings import Settings
+from apps.providers.reading import Unreadable
 
 _NUMBER: Final = re.compile(r"\d{1,20}", re.ASCII)
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -43,18 +44,18 @@ class Client:
     async def create_preference(self, preference: Preference) -> Checkout:
         """Make a link at which a customer pays."""
         request = Request(method="POST", path="/checkout/preferences", body=preference.as_json())
-        return await self._ask(request, Checkout.read)
+        return await self._exchange.ask(request, Checkout.read)
 
     async def get_preference(self, preference_id: str) -> Checkout:
         """A link that was made."""
         path = f"/checkout/preferences/{_checked(_NAME, 'preference_id', preference_id)}"
-        return await self._ask(Request(method="GET", path=path), Checkout.read)
+        return await self._exchange.ask(Request(method="GET", path=path), Checkout.read)
 
     async def find_preferences(self, external_reference: str) -> list[str]:
         """The ids of those made for one thing: what to ask when it is unknown whether one was."""
         query = {"external_reference": external_reference}
         request = Request(method="GET", path="/checkout/preferences/search", query=query)
-        return await self._ask(request, _read_ids)
+        return await self._exchange.ask(request, _read_ids)
 
     async def get_payment(self, payment_id: str) -> Payment:
         """One payment as it is now."""
@@ -63,7 +64,7 @@ class Client:
         def read(value: object) -> Payment:
             return _about(Payment.read(value), lambda one: one.id == payment_id)
 
-        return await self._ask(Request(method="GET", path=path), read)
+        return await self._exchange.ask(Request(method="GET", path=path), read)
 
     async def search_payments(
         self, search: PaymentSearch, *, limit: int = 50, offset: int = 0
@@ -75,7 +76,7 @@ class Client:
         def read(value: object) -> PaymentPage:
             return _about(PaymentPage.read(value), lambda page: page.offset == offset)
 
-        return await self._ask(request, read)
+        return await self._exchange.ask(request, read)
 
     async def all_payments(
         self, search: PaymentSearch, *, limit: int = 50
@@ -106,24 +107,17 @@ class Client:
             )
 
         request = Request(method="POST", path=path, body=body, key=_header_of(key))
-        return await self._ask(request, read)
+        return await self._exchange.ask(request, read)
 
     async def get_refunds(self, payment_id: str) -> list[Refund]:
         """What was given back of a payment."""
         path = f"/v1/payments/{_checked(_NUMBER, 'payment_id', payment_id)}/refunds"
-        return await self._ask(Request(method="GET", path=path), _read_refunds)
+        return await self._exchange.ask(Request(method="GET", path=path), _read_refunds)
 
     async def get_chargeback(self, chargeback_id: str) -> Chargeback:
         """One chargeback as it is now."""
         path = f"/v1/chargebacks/{_checked(_NAME, 'chargeback_id', chargeback_id)}"
-        return await self._ask(Request(method="GET", path=path), Chargeback.read)
-
-    async def _ask(self, request: Request, read: Callable[[Any], T]) -> T:
-        value = await self._exchange.ask(request)
-        try:
-            return read(value)
-        except Unreadable as error:
-            raise unclear(request, f"answered what cannot be read: {error}") from None
+        return await self._exchange.ask(Request(method="GET", path=path), Chargeback.read)
 
 
 def _checked(pattern: re.Pattern[str], what: str, value: str) -> str:

@@ -19,53 +19,38 @@ Messages hold statuses and the service's own codes, never a token, a key or what
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from typing import Any
+
+from apps.providers import outcome
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answered:
-    """What an upstream needs of the answer: its status, and how long to wait."""
-
-    status_code: int
-    headers: Mapping[str, str] = field(default_factory=dict[str, str])
-
-
-class MercadoPagoError(Exception):
+class MercadoPagoError(outcome.Failure):
     """A call to MercadoPago that did not end well."""
 
     def __init__(
-        self, message: str, *, status: int | None = None, codes: tuple[str, ...] = ()
+        self,
+        message: str,
+        *,
+        status: int | None = None,
+        codes: tuple[str, ...] = (),
+        **known: Any,
     ) -> None:
-        super().__init__(message)
+        super().__init__(message, **known)
         self.status = status
         """Of HTTP; None if there was no answer."""
         self.codes = codes
         """The error's name and the codes of its causes, such as `("bad_request", "2063")`."""
 
 
-class Retryable(MercadoPagoError):
+class Retryable(MercadoPagoError, outcome.Retryable):
     """Nothing was done: ask again."""
 
 
-class RateLimited(MercadoPagoError):
+class RateLimited(MercadoPagoError, outcome.RateLimited):
     """It asked to wait."""
 
-    def __init__(
-        self, message: str, *, retry_after: str | None = None, codes: tuple[str, ...] = ()
-    ) -> None:
-        super().__init__(message, status=429, codes=codes)
-        self.retry_after = retry_after
-        """The header as it came: seconds or an HTTP date; None if there was none."""
 
-    @property
-    def response(self) -> Answered:
-        """The answer, as those who sort errors look for it."""
-        headers = {} if self.retry_after is None else {"retry-after": self.retry_after}
-        return Answered(status_code=429, headers=headers)
-
-
-class Permanent(MercadoPagoError):
+class Permanent(MercadoPagoError, outcome.Permanent):
     """It refused this request, and would again."""
 
 
@@ -85,7 +70,7 @@ class Conflict(Permanent):
     """The idempotency key was used with another body, or the state forbids it."""
 
 
-class UnknownOutcome(MercadoPagoError):
+class UnknownOutcome(MercadoPagoError, outcome.UnknownOutcome):
     """A write was sent and no clear answer came: it may have been done."""
 
 

@@ -7,8 +7,9 @@ from datetime import datetime
 from typing import Final, Self
 
 from apps.providers.mercadopago.errors import Invalid
-from apps.providers.mercadopago.fields import Fields, Unreadable
+from apps.providers.mercadopago.fields import Fields
 from apps.providers.mercadopago.preference import as_instant
+from apps.providers.reading import Unreadable
 
 _MOST_PER_PAGE: Final = 100
 _OPEN: Final = frozenset({"pending", "in_process", "authorized", "in_mediation"})

@@ -6,10 +6,17 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Self
-from urllib.parse import urlsplit
+
+from apps.providers.environment import check_address, given
 
 BASE_URL: Final = "https://api.mercadopago.com"
-_LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
+_NAMES: Final = {
+    "access_token": "MP_ACCESS_TOKEN",
+    "webhook_secret": "MP_WEBHOOK_SECRET",
+    "base_url": "MP_BASE_URL",
+    "alias": "MP_ALIAS",
+    "cbu": "MP_CBU",
+}
 _CBU: Final = re.compile(r"\d{22}", re.ASCII)
 _ALIAS: Final = re.compile(r"[A-Za-z0-9.-]{6,20}")
 
@@ -39,7 +46,7 @@ class Settings:
         """Refuse what could not work, and addresses to which a token would travel in clear."""
         if not self.access_token:
             raise ValueError("access_token must be given, got none")
-        check_base_url(self.base_url)
+        check_address("base_url", self.base_url)
         if self.timeout_s <= 0:
             raise ValueError(f"timeout_s must be above 0, got {self.timeout_s}")
         if self.cbu and not _CBU.fullmatch(self.cbu):
@@ -49,22 +56,5 @@ class Settings:
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str]) -> Self:
-        """`MP_ACCESS_TOKEN`; `MP_WEBHOOK_SECRET`, `MP_BASE_URL`, `MP_ALIAS`, `MP_CBU` if set."""
-        token = environ.get("MP_ACCESS_TOKEN")
-        if not token:
-            raise ValueError("MP_ACCESS_TOKEN must be set, got none")
-        return cls(
-            access_token=token,
-            webhook_secret=environ.get("MP_WEBHOOK_SECRET", ""),
-            base_url=environ.get("MP_BASE_URL") or BASE_URL,
-            alias=environ.get("MP_ALIAS", ""),
-            cbu=environ.get("MP_CBU", ""),
-        )
-
-
-def check_base_url(url: str) -> None:
-    """Refuse an address that is neither https nor on this machine."""
-    parts = urlsplit(url)
-    is_safe = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK)
-    if not parts.hostname or not is_safe:
-        raise ValueError(f"base_url must be https, or http on loopback, got {url!r}")
+        """Read MP_ACCESS_TOKEN, and what else of `_NAMES` is set."""
+        return cls(**given(environ, _NAMES, needed=["access_token"]))

@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
-from apps.providers.mercadopago.errors import Permanent, RateLimited, Retryable, UnknownOutcome
+from apps.providers.outcome import SORTING
 from faena import Breaker, Faena, Upstream
-
-SORTING: Final = {
-    Retryable: "retryable",
-    RateLimited: "rate_limited",
-    Permanent: "permanent",
-    UnknownOutcome: "unknown",
-}
 
 
 def mercadopago_upstream(app: Faena, **overrides: Any) -> Upstream:

@@ -18,8 +18,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from apps.providers.mercadopago.errors import WebhookRefused
-from apps.providers.mercadopago.fields import Fields, Unreadable, decode
+from apps.providers.mercadopago.fields import Fields
 from apps.providers.mercadopago.settings import Settings
+from apps.providers.reading import Unreadable, decode
 
 MOST_AGE_S: Final = 300
 _MOST_BYTES: Final = 64 * 1024
@@ -100,7 +101,7 @@ def _read(body: bytes, data_id: str, request_id: str) -> Notification:
     if len(body) > _MOST_BYTES:
         raise WebhookRefused(f"a notification must have at most {_MOST_BYTES} bytes")
     try:
-        found = Fields(decode(body))
+        found = Fields(decode(body, has_decimals=True))
         about = found.inner("data").text_or_empty("id")
         read = Notification(
             id=found.text("id"),

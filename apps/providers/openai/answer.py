@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Final, Generic, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 
 import msgspec
 
 from apps.providers.openai.errors import Permanent, Unfit, UnknownOutcome
+from apps.providers.reading import typed
 
 T = TypeVar("T")
-_UNREADABLE: Final = (msgspec.MsgspecError, ValueError, RecursionError)
 _Count = Annotated[int, msgspec.Meta(ge=0, le=10**9)]
 _Seconds = Annotated[float, msgspec.Meta(ge=0, le=10**6)]
 
@@ -120,16 +120,10 @@ class Speech(msgspec.Struct):
 
 def read(body: bytes, kind: type[T]) -> T:
     """Read an answer; one that cannot be read may have been paid for."""
-    try:
-        return msgspec.json.decode(body, type=kind)
-    except _UNREADABLE:
-        raise UnknownOutcome("openai's answer cannot be read") from None
+    return typed(body, kind, UnknownOutcome("openai's answer cannot be read"))
 
 
 def fit(text: str, kind: type[T], items: Mapping[str, int]) -> T:
     """What a model said, as the type that was asked for."""
-    try:
-        return msgspec.json.decode(text, type=kind)
-    except _UNREADABLE:
-        name: Any = getattr(kind, "__name__", kind)
-        raise Unfit(f"the model's answer does not fit {name}", items=items) from None
+    name: Any = getattr(kind, "__name__", kind)
+    return typed(text, kind, Unfit(f"the model's answer does not fit {name}", items=items))

@@ -15,35 +15,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
-import httpx
 import openai
 
+from apps.providers import outcome
+from apps.providers.http import UNSENT
+
 _CODE: Final = re.compile(r"[a-z0-9_.-]{1,64}")
-_UNSENT: Final = (
-    httpx.ConnectError,
-    httpx.ConnectTimeout,
-    httpx.PoolTimeout,
-    httpx.UnsupportedProtocol,
-)
 _AGAIN: Final = frozenset({408, 409})
 _QUOTA: Final = "insufficient_quota"
 
 
-class OpenAIError(Exception):
+class OpenAIError(outcome.Failure):
     """Base of all that a client raises."""
 
-    def __init__(
-        self, message: str, *, code: str | None = None, items: Mapping[str, int] | None = None
-    ) -> None:
-        super().__init__(message)
-        self.code = code
-        self.items = dict(items or {})
 
-
-class Retryable(OpenAIError):
+class Retryable(OpenAIError, outcome.Retryable):
     """It was not answered, and nothing is to be paid."""
 
 
@@ -51,30 +39,15 @@ class Unfit(Retryable):
     """The answer was cut short, or does not fit the type that was asked for."""
 
 
-class Permanent(OpenAIError):
+class Permanent(OpenAIError, outcome.Permanent):
     """A wrong key, model or request, a used-up quota, or a model that declines to answer."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """What is left of an answer that asks to wait, in the shape that errors of HTTP clients have:
-    nothing of the request stays with the error."""
-
-    status_code: int
-    headers: Mapping[str, str]
-
-
-class RateLimited(OpenAIError):
+class RateLimited(OpenAIError, outcome.RateLimited):
     """Too many requests or tokens in a minute; it was not processed."""
 
-    def __init__(self, message: str, *, retry_after: str | None, code: str | None = None) -> None:
-        super().__init__(message, code=code)
-        self.retry_after = retry_after
-        """Seconds or an HTTP date, as it was said; None if it was not."""
-        self.response = Answered(429, {"retry-after": retry_after} if retry_after else {})
 
-
-class UnknownOutcome(OpenAIError):
+class UnknownOutcome(OpenAIError, outcome.UnknownOutcome):
     """The request was sent, and the answer was lost or cannot be read."""
 
 
@@ -83,7 +56,7 @@ def translate(error: openai.OpenAIError) -> OpenAIError:
     if isinstance(error, openai.APIStatusError):
         return _of_status(error)
     if isinstance(error, openai.APIConnectionError):
-        if isinstance(error.__cause__, _UNSENT):
+        if isinstance(error.__cause__, UNSENT):
             return Retryable("openai could not be reached")
         is_late = isinstance(error, openai.APITimeoutError)
         return UnknownOutcome(

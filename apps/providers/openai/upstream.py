@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from apps.providers.openai.errors import Permanent, RateLimited, Retryable, UnknownOutcome
+from apps.providers.outcome import SORTING
 from faena import Breaker, Budget, Faena, Price, Upstream
 
 PRICES: Final = (
@@ -26,18 +26,14 @@ BUDGETS: Final = (
     Budget("500 USD", per="month", thresholds=[50, 80, 100]),
 )
 
-SORTING: Final = {
-    Permanent: "permanent",
-    RateLimited: "rate_limited",
-    UnknownOutcome: "unknown",
-    Retryable: "retryable",
-}
+LIMITS: Final = ("500/min",)
+"""Requests of the first paid tier; tokens are limited by OpenAI."""
 
 
 def openai_upstream(app: Faena, **overrides: Any) -> Upstream:
     """Declare it; `overrides` are options of `app.upstream`."""
     options: dict[str, Any] = {
-        "limits": ["500/min"],  # requests of the first paid tier; tokens are limited by OpenAI
+        "limits": LIMITS,
         "timeout": "60s",
         "breaker": Breaker(open="60s"),
         "prices": PRICES,

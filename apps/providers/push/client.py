@@ -15,13 +15,14 @@ from typing import Final
 import httpx
 import msgspec
 
+from apps.providers.http import Answer, Exchange
 from apps.providers.push.errors import Retryable, UnknownOutcome
-from apps.providers.push.exchange import code_of, read_answer, refusal
+from apps.providers.push.exchange import code_of, refusal
 from apps.providers.push.notice import Notice
 from apps.providers.push.settings import Settings
-from apps.providers.push.token import TokenSource
+from apps.providers.push.token import MOST_BYTES, TokenSource
+from apps.providers.reading import typed
 
-_UNSENT: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 _EXPIRED: Final = frozenset({None, "UNAUTHENTICATED"})
 """Codes of a 401 that is about our token; others are about the keys of Apple's service."""
 _CONNECT_S: Final = 5.0
@@ -38,25 +39,25 @@ class Client:
         self, settings: Settings, http: httpx.AsyncClient, *, now: Callable[[], float] = time.time
     ) -> None:
         """`now` is the clock by which tokens expire."""
-        self._settings, self._http = settings, http
-        self._tokens = TokenSource(settings, http, now)
+        self._settings, self._tokens = settings, TokenSource(settings, http, now)
+        self._exchange = Exchange(
+            "firebase", http, settings.timeout_s, MOST_BYTES, unsent=Retryable, connect_s=_CONNECT_S
+        )
 
     async def send(self, notice: Notice) -> str:
         """Send a notice; the name that Firebase gives it."""
         content = msgspec.json.encode({"message": notice.message()})
         token = await self._token()
-        response, body = await self._post(content, token)
-        code = None if response.is_success else code_of(body)
-        if response.status_code == 401 and code in _EXPIRED:
+        answer = await self._post(content, token)
+        code = None if answer.is_success else code_of(answer.body)
+        if answer.status == 401 and code in _EXPIRED:
             self._tokens.drop(token)
-            response, body = await self._post(content, await self._token())
-            code = None if response.is_success else code_of(body)
-        if not response.is_success:
-            raise refusal(response, code)
-        try:
-            return msgspec.json.decode(body, type=_Sent).name
-        except (msgspec.MsgspecError, ValueError, RecursionError):
-            raise UnknownOutcome("firebase's answer cannot be read") from None
+            answer = await self._post(content, await self._token())
+            code = None if answer.is_success else code_of(answer.body)
+        if not answer.is_success:
+            raise refusal(answer, code)
+        unreadable = UnknownOutcome("firebase's answer cannot be read")
+        return typed(answer.body, _Sent, unreadable).name
 
     async def _token(self) -> str:
         """However many wait for one, and whatever the service does: no message was sent."""
@@ -66,24 +67,12 @@ class Client:
         except TimeoutError:
             raise Retryable("the token service did not answer in time") from None
 
-    async def _post(self, content: bytes, token: str) -> tuple[httpx.Response, bytes]:
+    async def _post(self, content: bytes, token: str) -> Answer:
         settings = self._settings
-        path = f"/v1/projects/{settings.project_id}/messages:send"
-        headers = {"authorization": f"Bearer {token}", "content-type": "application/json"}
-        try:
-            async with (
-                asyncio.timeout(settings.timeout_s),
-                self._http.stream(
-                    "POST",
-                    settings.base_url.rstrip("/") + path,
-                    content=content,
-                    headers=headers,
-                    timeout=httpx.Timeout(settings.timeout_s, connect=_CONNECT_S),
-                    follow_redirects=False,
-                ) as response,
-            ):
-                return response, await read_answer(response)
-        except _UNSENT:
-            raise Retryable("firebase could not be reached") from None
-        except (httpx.HTTPError, httpx.InvalidURL, TimeoutError):
-            raise UnknownOutcome("firebase did not answer in full") from None
+        return await self._exchange.ask(
+            "POST",
+            f"{settings.base_url.rstrip('/')}/v1/projects/{settings.project_id}/messages:send",
+            unclear=UnknownOutcome,
+            content=content,
+            headers={"authorization": f"Bearer {token}", "content-type": "application/json"},
+        )

@@ -6,11 +6,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Self
-from urllib.parse import urlsplit
 
 import msgspec
 
-_LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
+from apps.providers.environment import check_address
+from apps.providers.reading import typed
+
 _PROJECT: Final = re.compile(r"[a-z][a-z0-9-]{3,28}[a-z0-9]")
 _ACCOUNT: Final = "FCM_SERVICE_ACCOUNT"
 _BASE_URL: Final = "FCM_BASE_URL"
@@ -45,11 +46,8 @@ class Settings:
         """Refuse what could not work, or would send a token in plain text."""
         if not _PROJECT.fullmatch(self.project_id):
             raise ValueError("project_id must be 5 to 30 small letters, digits and hyphens")
-        for url in (self.token_url, self.base_url):
-            parts = urlsplit(url)
-            is_own = parts.scheme == "http" and parts.hostname in _LOOPBACK
-            if parts.scheme != "https" and not is_own:
-                raise ValueError("addresses must begin with https://, or be http:// on loopback")
+        check_address("token_url", self.token_url)
+        check_address("base_url", self.base_url)
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str]) -> Self:
@@ -57,10 +55,8 @@ class Settings:
         given = environ.get(_ACCOUNT)
         if not given:
             raise ValueError(f"{_ACCOUNT} must be set, got nothing")
-        try:
-            account = msgspec.json.decode(given, type=_Account)
-        except (msgspec.MsgspecError, ValueError):
-            raise ValueError(f"{_ACCOUNT} must be the JSON of a service account") from None
+        problem = ValueError(f"{_ACCOUNT} must be the JSON of a service account")
+        account = typed(given, _Account, problem)
         return cls(
             project_id=account.project_id,
             client_email=account.client_email,

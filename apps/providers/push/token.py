@@ -15,10 +15,13 @@ import msgspec
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
+from apps.providers.http import Exchange
 from apps.providers.push.errors import Permanent, PushError, Retryable
-from apps.providers.push.exchange import read_answer
 from apps.providers.push.settings import Settings
+from apps.providers.reading import typed
 
+MOST_BYTES: Final = 2**18
+"""Of an answer."""
 SCOPE: Final = "https://www.googleapis.com/auth/firebase.messaging"
 _GRANT: Final = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 _LIFETIME_S: Final = 3600
@@ -37,7 +40,10 @@ class TokenSource:
     def __init__(
         self, settings: Settings, http: httpx.AsyncClient, now: Callable[[], float] = time.time
     ) -> None:
-        self._settings, self._http, self._now = settings, http, now
+        self._settings, self._now = settings, now
+        self._exchange = Exchange(
+            "the token service", http, settings.timeout_s, MOST_BYTES, unsent=Retryable
+        )
         self._asking = asyncio.Lock()
         self._token, self._ends_at = "", 0.0
 
@@ -45,7 +51,7 @@ class TokenSource:
         """One that is good for a minute at least."""
         async with self._asking:
             if self._now() >= self._ends_at - _MARGIN_S:
-                granted = await self._exchange()
+                granted = await self._grant()
                 self._token = granted.access_token
                 self._ends_at = self._now() + granted.expires_in
             return self._token
@@ -55,25 +61,15 @@ class TokenSource:
         if token == self._token:
             self._ends_at = 0.0
 
-    async def _exchange(self) -> _Granted:
-        form = {"grant_type": _GRANT, "assertion": assertion(self._settings, int(self._now()))}
-        try:
-            async with self._http.stream(
-                "POST",
-                self._settings.token_url,
-                data=form,
-                timeout=self._settings.timeout_s,
-                follow_redirects=False,
-            ) as response:
-                body = await read_answer(response)
-        except (httpx.HTTPError, httpx.InvalidURL):  # nothing is lost: no message was sent
-            raise Retryable("the token service did not answer") from None
-        if not response.is_success:
-            raise _refusal(response.status_code)
-        try:
-            return msgspec.json.decode(body, type=_Granted)
-        except (msgspec.MsgspecError, ValueError, RecursionError):
-            raise Retryable("the token service's answer cannot be read") from None
+    async def _grant(self) -> _Granted:
+        url, now = self._settings.token_url, int(self._now())
+        form = {"grant_type": _GRANT, "assertion": assertion(self._settings, now)}
+        # Whatever happens to it, no message was sent.
+        answer = await self._exchange.ask("POST", url, unclear=Retryable, data=form)
+        if not answer.is_success:
+            raise _refusal(answer.status)
+        unreadable = Retryable("the token service's answer cannot be read")
+        return typed(answer.body, _Granted, unreadable)
 
 
 def assertion(settings: Settings, now: int) -> str:

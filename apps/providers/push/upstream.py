@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from apps.providers.push.errors import Permanent, RateLimited, Retryable, UnknownOutcome
+from apps.providers.outcome import SORTING
 from faena import Breaker, Faena, Upstream
 
-SORTING: Final = {
-    Retryable: "retryable",
-    RateLimited: "rate_limited",
-    Permanent: "permanent",
-    UnknownOutcome: "unknown",
-}
+LIMITS: Final = ("10000/min",)
+"""Firebase takes 600,000 of a project; a burst need not use them."""
 
 
 def push_upstream(app: Faena, **overrides: Any) -> Upstream:
     """Declare it; `overrides` are options of `app.upstream`."""
     options: dict[str, Any] = {
-        "limits": ["10000/min"],  # Firebase takes 600,000 of a project; a burst need not use them
+        "limits": LIMITS,
         "timeout": "15s",
         "breaker": Breaker(open="30s"),
         "sorting": SORTING,

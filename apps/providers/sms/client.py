@@ -19,6 +19,7 @@ from typing import Any, Final, TypeVar
 import httpx
 import msgspec
 
+from apps.providers.reading import typed
 from apps.providers.sms.errors import Permanent, Retryable, SmsError, UnknownOutcome
 from apps.providers.sms.exchange import Exchange
 from apps.providers.sms.message import Message, segments
@@ -66,33 +67,32 @@ class Client:
             "StatusCallback": given.status_callback,
         }
         set_fields = {name: value for name, value in form.items() if value is not None}
-        answer = await self._exchange.post("Messages.json", set_fields)
-        return _message(_decoded(answer, _Shown, UnknownOutcome), body, UnknownOutcome)
+        answer = await self._exchange.ask("POST", "Messages.json", data=set_fields)
+        return _message(_read(answer, _Shown, UnknownOutcome), body, UnknownOutcome)
 
     async def get(self, sid: str) -> Message:
         """What has become of a message."""
         if not _SID.fullmatch(sid):
             raise Permanent("a sid must be SM or MM and 32 hexadecimal digits")
-        answer = await self._exchange.get(f"Messages/{sid}.json")
-        return _message(_decoded(answer, _Shown, Retryable), "", Retryable)
+        answer = await self._exchange.ask("GET", f"Messages/{sid}.json")
+        return _message(_read(answer, _Shown, Retryable), "", Retryable)
 
     async def find(self, to: str, *, since: datetime) -> Sequence[Message]:
         """The messages to a number since an instant, newest first, 50 at most.
 
         Not by `DateSent`, which messages that are still queued do not have.
         """
-        answer = await self._exchange.get("Messages.json", {"To": to, "PageSize": "50"})
-        page = _decoded(answer, _Page, Retryable)
+        answer = await self._exchange.ask(
+            "GET", "Messages.json", params={"To": to, "PageSize": "50"}
+        )
+        page = _read(answer, _Page, Retryable)
         found = [_message(one, "", Retryable) for one in page.messages]
         since = since.replace(microsecond=0)  # Twilio's instants are whole seconds
         return [one for one in found if one.created_at >= since]
 
 
-def _decoded(answer: bytes, kind: type[T], unclear: type[SmsError]) -> T:
-    try:
-        return msgspec.json.decode(answer, type=kind)
-    except (msgspec.MsgspecError, ValueError, RecursionError):
-        raise unclear("twilio's answer cannot be read") from None
+def _read(answer: bytes, kind: type[T], unclear: type[SmsError]) -> T:
+    return typed(answer, kind, unclear("twilio's answer cannot be read"))
 
 
 def _message(shown: _Shown, sent: str, unclear: type[SmsError]) -> Message:

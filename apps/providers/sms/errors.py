@@ -11,9 +11,9 @@ No message contains the token, a number or a text.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from apps.providers import outcome
 
 OPTED_OUT: Final = 21610
 """The recipient has answered STOP."""
@@ -21,42 +21,23 @@ NO_MOBILE: Final = 21614
 """The number takes no messages."""
 
 
-class SmsError(Exception):
-    """Base of all that a client raises."""
-
-    def __init__(self, message: str, *, code: int | None = None) -> None:
-        super().__init__(message)
-        self.code = code
-        """Of Twilio's error dictionary; None if it gave none."""
+class SmsError(outcome.Failure):
+    """Base of all that a client raises; `code` is that of Twilio's error dictionary."""
 
 
-class Retryable(SmsError):
+class Retryable(SmsError, outcome.Retryable):
     """Nothing was sent."""
 
 
-class Permanent(SmsError):
+class Permanent(SmsError, outcome.Permanent):
     """A wrong number, text or account."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """What is left of an answer that asks to wait, shaped as errors of HTTP clients have it."""
-
-    status_code: int
-    headers: Mapping[str, str]
-
-
-class RateLimited(SmsError):
+class RateLimited(SmsError, outcome.RateLimited):
     """Too many requests at once. Twilio has not processed it."""
 
-    def __init__(self, message: str, *, retry_after: str | None, code: int | None = None) -> None:
-        super().__init__(message, code=code)
-        self.retry_after = retry_after
-        """Seconds or an HTTP date, as it was said; None if it was not."""
-        self.response = Answered(429, {"retry-after": retry_after} if retry_after else {})
 
-
-class UnknownOutcome(SmsError):
+class UnknownOutcome(SmsError, outcome.UnknownOutcome):
     """The request was sent, and no clear answer came."""
 
 

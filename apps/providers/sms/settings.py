@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Self
-from urllib.parse import urlsplit
+from typing import Final, Self
 
-_LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
+from apps.providers.environment import check_address, given
+
 _ACCOUNT: Final = re.compile(r"AC[0-9a-f]{32}")
 _NAMES: Final = {
     "account_sid": "TWILIO_ACCOUNT_SID",
@@ -43,18 +43,9 @@ class Settings:
             raise ValueError("auth_token must not be empty")
         if (self.sender is None) == (self.messaging_service_sid is None):
             raise ValueError("one of sender and messaging_service_sid must be given")
-        parts = urlsplit(self.base_url)
-        is_own = parts.scheme == "http" and parts.hostname in _LOOPBACK
-        if parts.scheme != "https" and not is_own:
-            raise ValueError("base_url must begin with https://, or be http:// on loopback")
+        check_address("base_url", self.base_url)
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str]) -> Self:
         """Read what is set of `_NAMES`."""
-        given: dict[str, Any] = {
-            field: environ[name] for field, name in _NAMES.items() if environ.get(name)
-        }
-        for field_name in ("account_sid", "auth_token"):
-            if field_name not in given:
-                raise ValueError(f"{_NAMES[field_name]} must be set, got nothing")
-        return cls(**given)
+        return cls(**given(environ, _NAMES, needed=["account_sid", "auth_token"]))

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from apps.providers.sms.errors import Permanent, RateLimited, Retryable, UnknownOutcome
+from apps.providers.outcome import SORTING
 from faena import Breaker, Budget, Faena, Price, Upstream
 
-SORTING: Final = {
-    Retryable: "retryable",
-    RateLimited: "rate_limited",
-    Permanent: "permanent",
-    UnknownOutcome: "unknown",
-}
+LIMITS: Final = ("100/min",)
+"""A long number may send about one segment in a second, and queues."""
 
 
 def sms_upstream(app: Faena, **overrides: Any) -> Upstream:
@@ -22,7 +18,7 @@ def sms_upstream(app: Faena, **overrides: Any) -> Upstream:
     `twilio.call(estimate={"segment": segments(text)})`.
     """
     options: dict[str, Any] = {
-        "limits": ["100/min"],  # a long number may send about one segment in a second, and queues
+        "limits": LIMITS,
         "timeout": "15s",
         "breaker": Breaker(open="30s"),
         "prices": [Price("segment", "0.0079 USD")],

@@ -9,16 +9,18 @@ There is no unknown outcome, for every call may be repeated. Services of S3 say 
 asked too often, which is retryable. No message contains a key of the account or a content.
 """
 
+from apps.providers import outcome
 
-class StorageError(Exception):
+
+class StorageError(outcome.Failure):
     """Base of all that a client raises."""
 
 
-class Retryable(StorageError):
+class Retryable(StorageError, outcome.Retryable):
     """The store did not answer, or was in trouble."""
 
 
-class Permanent(StorageError):
+class Permanent(StorageError, outcome.Permanent):
     """A wrong key or account, or an object that is too large."""
 
 

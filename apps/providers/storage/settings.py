@@ -6,12 +6,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Final, Self
 from urllib.parse import unquote, urlsplit
 
+from apps.providers.environment import check_address, given
 from apps.providers.storage.key import is_key
 
-_LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 _BUCKET: Final = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 _NAMES: Final = {
     "url": "STORAGE_URL",
@@ -51,11 +51,9 @@ class Settings:
                 raise ValueError("access_key and secret_key must be given with s3://")
         elif self.url != "memory://":
             raise ValueError("url must begin with file:///, s3:// or be memory://")
-        for url in (self.endpoint, self.public_url):
-            parts = urlsplit(url or "https://")
-            is_own = parts.scheme == "http" and parts.hostname in _LOOPBACK
-            if parts.scheme != "https" and not is_own:
-                raise ValueError("addresses must begin with https://, or be http:// on loopback")
+        for name, url in (("endpoint", self.endpoint), ("public_url", self.public_url)):
+            if url:
+                check_address(name, url)
 
     def directory(self) -> Path:
         """Of `file:///…`."""
@@ -76,9 +74,4 @@ class Settings:
     @classmethod
     def from_env(cls, environ: Mapping[str, str]) -> Self:
         """Read STORAGE_URL, and what else of `_NAMES` is set."""
-        given: dict[str, Any] = {
-            field: environ[name] for field, name in _NAMES.items() if environ.get(name)
-        }
-        if "url" not in given:
-            raise ValueError("STORAGE_URL must be set, got nothing")
-        return cls(**given)
+        return cls(**given(environ, _NAMES, needed=["url"]))

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
-from apps.providers.storage.errors import Permanent, Retryable
+from apps.providers.outcome import SORTING
 from faena import Breaker, Faena, Upstream
-
-SORTING: Final = {Retryable: "retryable", Permanent: "permanent"}
 
 
 def storage_upstream(app: Faena, **overrides: Any) -> Upstream:

@@ -12,10 +12,11 @@ from typing import Any, Final, Self
 
 import httpx
 
+from apps.providers.reading import Unreadable
 from apps.providers.whatsapp.download import StoredMedia, download
 from apps.providers.whatsapp.errors import Invalid, MediaTooLarge, Retryable
-from apps.providers.whatsapp.exchange import Exchange, Request, unclear
-from apps.providers.whatsapp.fields import Fields, Unreadable
+from apps.providers.whatsapp.exchange import Exchange, Request
+from apps.providers.whatsapp.fields import Fields
 from apps.providers.whatsapp.outgoing import Message, phone_digits
 from apps.providers.whatsapp.settings import Settings
 
@@ -71,18 +72,13 @@ class Client:
             body["context"] = {"message_id": reply_to}
         if callback_data:
             body["biz_opaque_callback_data"] = callback_data
-        request = self._post("messages", body=body, is_send=True)
-        found = await self._exchange.ask(request)
-        try:
-            return Sent.read(found)
-        except Unreadable as error:
-            raise unclear(request, f"answered what cannot be read: {error}") from None
+        return await self._exchange.ask(self._post("messages", body=body, is_send=True), Sent.read)
 
     async def mark_read(self, message_id: str) -> None:
         """Show the customer that their message was read."""
         body = {"messaging_product": "whatsapp", "status": "read", "message_id": message_id}
-        found = await self._exchange.ask(self._post("messages", body=body))
-        if not found.is_true("success"):
+        request = self._post("messages", body=body)
+        if not await self._exchange.ask(request, lambda found: found.is_true("success")):
             raise Retryable("whatsapp did not say that it marked a message")
 
     async def upload_media(self, data: bytes, mime_type: str, *, filename: str = "file") -> str:
@@ -94,11 +90,7 @@ class Client:
             form={"messaging_product": "whatsapp", "type": mime_type},
             file=(filename, data, mime_type),
         )
-        found = await self._exchange.ask(request)
-        try:
-            return found.text("id")
-        except Unreadable as error:
-            raise unclear(request, f"answered what cannot be read: {error}") from None
+        return await self._exchange.ask(request, lambda found: found.text("id"))
 
     async def get_media(self, media_id: str) -> StoredMedia:
         """Where a file is, for the next five minutes; only one of this number's."""
@@ -109,11 +101,7 @@ class Client:
             path=f"/{media_id}",
             query={"phone_number_id": self._settings.phone_number_id},
         )
-        found = await self._exchange.ask(request)
-        try:
-            return StoredMedia.read(found)
-        except Unreadable as error:
-            raise unclear(request, f"answered what cannot be read: {error}") from None
+        return await self._exchange.ask(request, StoredMedia.read)
 
     async def download_media(self, media: StoredMedia, *, most_bytes: int | None = None) -> bytes:
         """The content of a file; an address is good once, and a `MediaGone` asks for a new one."""

@@ -8,9 +8,10 @@ from typing import Final
 
 import httpx
 
+from apps.providers.http import Answer, TooLarge, read_up_to
 from apps.providers.whatsapp.errors import Invalid, MediaGone, MediaTooLarge, Permanent, Retryable
-from apps.providers.whatsapp.exchange import Request, read_up_to, refusal
-from apps.providers.whatsapp.fields import Fields, Unreadable
+from apps.providers.whatsapp.exchange import Request, refusal
+from apps.providers.whatsapp.fields import Fields
 from apps.providers.whatsapp.settings import Settings
 
 _MOST_REDIRECTS: Final = 3
@@ -91,11 +92,12 @@ async def _fetch(
         if response.status_code in _GONE:
             raise MediaGone("the address of a file has expired", status=response.status_code)
         if not response.is_success:
-            raise refusal(Request(method="GET", path=""), response, b"")
+            answer = Answer(response.status_code, response.headers)
+            raise refusal(Request(method="GET", path=""), answer)
         _check_size(response.headers.get("content-length", ""), most)
         try:
             return await read_up_to(response, most)
-        except Unreadable:
+        except TooLarge:
             raise _too_large(most) from None
 
 

@@ -24,39 +24,25 @@ Messages hold statuses and codes, never a token, a number or what was sent.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from typing import Any
+
+from apps.providers import outcome
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answered:
-    """What an upstream needs of the answer: its status, and how long to wait."""
-
-    status_code: int
-    headers: Mapping[str, str] = field(default_factory=dict[str, str])
-
-
-class WhatsAppError(Exception):
-    """A call to WhatsApp that did not end well."""
+class WhatsAppError(outcome.Failure):
+    """A call to WhatsApp that did not end well; its `code` says more than the status."""
 
     def __init__(
-        self,
-        message: str,
-        *,
-        status: int | None = None,
-        code: int | None = None,
-        trace_id: str = "",
+        self, message: str, *, status: int | None = None, trace_id: str = "", **known: Any
     ) -> None:
-        super().__init__(message)
+        super().__init__(message, **known)
         self.status = status
         """Of HTTP; None if there was no answer."""
-        self.code = code
-        """WhatsApp's own; it says more than the status."""
         self.trace_id = trace_id
         """What Meta's support asks for."""
 
 
-class Retryable(WhatsAppError):
+class Retryable(WhatsAppError, outcome.Retryable):
     """Nothing was sent: try again."""
 
 
@@ -64,33 +50,15 @@ class MediaGone(Retryable):
     """The address of a file has expired: ask for a new one."""
 
 
-class RateLimited(WhatsAppError):
-    """Too many calls: wait."""
-
-    def __init__(
-        self,
-        message: str,
-        *,
-        retry_after: float,
-        status: int | None = None,
-        code: int | None = None,
-        trace_id: str = "",
-    ) -> None:
-        super().__init__(message, status=status, code=code, trace_id=trace_id)
-        self.retry_after = retry_after
-        """In seconds: what WhatsApp said, or what is usual for its code."""
-
-    @property
-    def response(self) -> Answered:
-        """The answer, as those who sort errors look for it."""
-        return Answered(status_code=429, headers={"retry-after": f"{self.retry_after:.0f}"})
+class RateLimited(WhatsAppError, outcome.RateLimited):
+    """Too many calls: wait the seconds that WhatsApp said, or that are usual for its code."""
 
 
 class PairLimited(RateLimited):
     """Too many messages to one recipient: others need not wait."""
 
 
-class Permanent(WhatsAppError):
+class Permanent(WhatsAppError, outcome.Permanent):
     """It refused this message, and would again."""
 
 
@@ -114,7 +82,7 @@ class MediaTooLarge(Permanent):
     """A file is larger than we take."""
 
 
-class UnknownOutcome(WhatsAppError):
+class UnknownOutcome(WhatsAppError, outcome.UnknownOutcome):
     """A message was sent and no clear answer came: the customer may have it."""
 
 

@@ -2,43 +2,35 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import httpx
 
+from apps.providers import http
+from apps.providers.reading import Unreadable, decode
+from apps.providers.whatsapp import errors
 from apps.providers.whatsapp.error_code import Code, Kind, code_of
-from apps.providers.whatsapp.errors import (
-    Blocked,
-    OutsideWindow,
-    PairLimited,
-    Permanent,
-    RateLimited,
-    Retryable,
-    Unauthorized,
-    UnknownOutcome,
-    WhatsAppError,
-)
-from apps.providers.whatsapp.fields import Fields, Unreadable, decode
+from apps.providers.whatsapp.fields import Fields
 from apps.providers.whatsapp.settings import Settings
+
+T = TypeVar("T")
 
 MOST_BYTES: Final = 1024 * 1024
 USAGE: Final = "x-business-use-case-usage"
 
-UNSENT: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 _TRACE: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _USUAL_WAIT_S: Final = 60.0
 _LONGEST_WAIT_S: Final = 3600.0
-_CLASSES: Final[Mapping[Kind, type[WhatsAppError]]] = {
-    "retryable": Retryable,
-    "unauthorized": Unauthorized,
-    "blocked": Blocked,
-    "outside_window": OutsideWindow,
-    "permanent": Permanent,
+_CLASSES: Final[Mapping[Kind, type[errors.WhatsAppError]]] = {
+    "retryable": errors.Retryable,
+    "unauthorized": errors.Unauthorized,
+    "blocked": errors.Blocked,
+    "outside_window": errors.OutsideWindow,
+    "permanent": errors.Permanent,
 }
 
 
@@ -56,30 +48,33 @@ class Request:
     is_send: bool = False
     """Whether a customer sees it: then the lack of an answer leaves it open whether they do."""
 
+    @property
+    def unclear(self) -> type[errors.WhatsAppError]:
+        """What the lack of a clear answer means: what no customer sees can be asked again."""
+        return errors.UnknownOutcome if self.is_send else errors.Retryable
+
 
 class Exchange:
     """Sends requests for one number."""
 
-    def __init__(self, settings: Settings, http: httpx.AsyncClient) -> None:
-        self._settings, self._http = settings, http
+    def __init__(self, settings: Settings, client: httpx.AsyncClient) -> None:
+        self._settings = settings
+        self._exchange = http.Exchange(
+            "whatsapp", client, settings.timeout_s, MOST_BYTES, unsent=errors.Retryable
+        )
 
-    async def ask(self, request: Request) -> Fields:
-        """The object of a good answer; everything else is raised."""
+    async def ask(self, request: Request, read: Callable[[Fields], T]) -> T:
+        """What `read` finds in a good answer; everything else is raised."""
+        answer = await self._send(request)
+        if not answer.is_success:
+            raise refusal(request, answer)
         try:
-            async with asyncio.timeout(self._settings.timeout_s):
-                response, body = await self._send(request)
-        except UNSENT as error:
-            raise Retryable(f"whatsapp could not be reached ({type(error).__name__})") from None
-        except (TimeoutError, httpx.HTTPError, httpx.InvalidURL, Unreadable) as error:
-            raise unclear(request, f"did not answer in full ({type(error).__name__})") from None
-        if not response.is_success:
-            raise refusal(request, response, body)
-        try:
-            return Fields(decode(body))
+            return read(Fields(decode(answer.body)))
         except Unreadable as error:
-            raise unclear(request, f"answered what cannot be read: {error}") from None
+            what = f"whatsapp answered what cannot be read: {error}"
+            raise request.unclear(what) from None
 
-    async def _send(self, request: Request) -> tuple[httpx.Response, bytes]:
+    async def _send(self, request: Request) -> http.Answer:
         settings = self._settings
         headers = {
             "authorization": f"Bearer {settings.access_token}",
@@ -87,79 +82,61 @@ class Exchange:
         }
         if request.body is not None:
             headers["content-type"] = "application/json"
-        async with self._http.stream(
+        return await self._exchange.ask(
             request.method,
             settings.base_url.rstrip("/") + request.path,
+            unclear=request.unclear,
             params=request.query,
             content=None if request.body is None else json.dumps(request.body),
             data=request.form,
             files=None if request.file is None else {"file": request.file},
             headers=headers,
-            timeout=settings.timeout_s,
-            follow_redirects=False,
-        ) as response:
-            return response, await read_up_to(response, MOST_BYTES)
+        )
 
 
-async def read_up_to(response: httpx.Response, most: int) -> bytes:
-    """The body, unless it is larger."""
-    body = bytearray()
-    async for piece in response.aiter_bytes():
-        body += piece
-        if len(body) > most:
-            raise Unreadable("it is too large")
-    return bytes(body)
-
-
-def unclear(request: Request, what: str) -> WhatsAppError:
-    """The error of a request without a clear answer: what no customer sees can be asked again."""
-    kind = UnknownOutcome if request.is_send else Retryable
-    return kind(f"whatsapp {what}")
-
-
-def refusal(request: Request, response: httpx.Response, body: bytes) -> WhatsAppError:
+def refusal(request: Request, answer: http.Answer) -> errors.WhatsAppError:
     """What an answer means that is not a good one: its code counts, then its status."""
-    status = response.status_code
+    status = answer.status
     try:
-        error = Fields(decode(body)).inner("error")
+        error = Fields(decode(answer.body)).inner("error")
         number, trace_id = error.whole("code"), error.text_or_empty("fbtrace_id")
         is_transient = error.is_true("is_transient")
     except Unreadable:
-        return _by_status(request, response)
+        return _by_status(request, answer)
     code = code_of(number)
     if code is None and not is_transient:
-        return _by_status(request, response, number)
+        return _by_status(request, answer, number)
     code = code or Code("retryable", "it says that this will pass")
     message = f"whatsapp answered {status} with code {number}: {code.meaning}"
     known: dict[str, Any] = {"status": status, "code": number, "trace_id": _plain(trace_id)}
     if code.kind in {"rate_limited", "pair_limited"}:
-        limited = PairLimited if code.kind == "pair_limited" else RateLimited
-        return limited(message, retry_after=_wait(response, code), **known)
+        limited = errors.PairLimited if code.kind == "pair_limited" else errors.RateLimited
+        return limited(message, retry_after=_wait(answer, code), **known)
     return _CLASSES[code.kind](message, **known)
 
 
 def _by_status(
-    request: Request, response: httpx.Response, code: int | None = None
-) -> WhatsAppError:
-    status = response.status_code
+    request: Request, answer: http.Answer, code: int | None = None
+) -> errors.WhatsAppError:
+    status = answer.status
     message = f"whatsapp answered {status}{'' if code is None else f' with code {code}'}"
     if status == 429:
-        wait = _wait(response, Code("rate_limited", "", _USUAL_WAIT_S))
-        return RateLimited(message, retry_after=wait, status=status, code=code)
+        wait = _wait(answer, Code("rate_limited", "", _USUAL_WAIT_S))
+        return errors.RateLimited(message, retry_after=wait, status=status, code=code)
     if status in {401, 403}:
-        return Unauthorized(message, status=status, code=code)
+        return errors.Unauthorized(message, status=status, code=code)
     if 400 <= status < 500 and status != 408:
-        return Permanent(message, status=status, code=code)
-    kind = UnknownOutcome if request.is_send and status != 408 else Retryable
+        return errors.Permanent(message, status=status, code=code)
+    kind = errors.Retryable if status == 408 else request.unclear
     return kind(message, status=status, code=code)
 
 
-def _wait(response: httpx.Response, code: Code) -> float:
+def _wait(answer: http.Answer, code: Code) -> float:
     """How long to wait: as a header says, or as is usual."""
-    said = response.headers.get("retry-after", "")
+    said = answer.retry_after or ""
     if said.isascii() and said.isdigit():
         return min(float(said), _LONGEST_WAIT_S)
-    return min(_regained_s(response.headers.get(USAGE, "")) or code.wait_s, _LONGEST_WAIT_S)
+    return min(_regained_s(answer.headers.get(USAGE, "")) or code.wait_s, _LONGEST_WAIT_S)
 
 
 def _regained_s(usage: str) -> float:

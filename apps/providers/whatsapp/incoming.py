@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, Literal, TypeAlias, TypeVar, cast
 
+from apps.providers.reading import Unreadable
 from apps.providers.whatsapp.error_code import Kind, code_of
-from apps.providers.whatsapp.fields import Fields, Unreadable
+from apps.providers.whatsapp.fields import Fields
 
 InboundKind: TypeAlias = Literal["voice", "audio", "image", "document", "video", "sticker"]
 T = TypeVar("T")

@@ -6,10 +6,17 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Self
-from urllib.parse import urlsplit
+
+from apps.providers.environment import check_address, given
 
 BASE_URL: Final = "https://graph.facebook.com/v23.0"
-_LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
+_NAMES: Final = {
+    "access_token": "WHATSAPP_ACCESS_TOKEN",
+    "phone_number_id": "WHATSAPP_PHONE_NUMBER_ID",
+    "app_secret": "WHATSAPP_APP_SECRET",
+    "verify_token": "WHATSAPP_VERIFY_TOKEN",
+    "base_url": "WHATSAPP_BASE_URL",
+}
 _DIGITS: Final = re.compile(r"\d{1,32}", re.ASCII)
 
 
@@ -46,24 +53,11 @@ class Settings:
             raise ValueError("access_token must be given, got none")
         if not _DIGITS.fullmatch(self.phone_number_id):
             raise ValueError(f"phone_number_id must have digits only, got {self.phone_number_id!r}")
-        parts = urlsplit(self.base_url)
-        is_local = parts.scheme == "http" and parts.hostname in _LOOPBACK
-        if not parts.hostname or not (parts.scheme == "https" or is_local):
-            raise ValueError(f"base_url must be https, or http on loopback, got {self.base_url!r}")
+        check_address("base_url", self.base_url)
         if self.timeout_s <= 0 or self.most_media_bytes <= 0:
             raise ValueError("timeout_s and most_media_bytes must be above 0")
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str]) -> Self:
-        """`WHATSAPP_ACCESS_TOKEN`, `WHATSAPP_PHONE_NUMBER_ID`; `WHATSAPP_APP_SECRET`,
-        `WHATSAPP_VERIFY_TOKEN`, `WHATSAPP_BASE_URL` if set."""
-        for name in ("WHATSAPP_ACCESS_TOKEN", "WHATSAPP_PHONE_NUMBER_ID"):
-            if not environ.get(name):
-                raise ValueError(f"{name} must be set, got none")
-        return cls(
-            access_token=environ["WHATSAPP_ACCESS_TOKEN"],
-            phone_number_id=environ["WHATSAPP_PHONE_NUMBER_ID"],
-            app_secret=environ.get("WHATSAPP_APP_SECRET", ""),
-            verify_token=environ.get("WHATSAPP_VERIFY_TOKEN", ""),
-            base_url=environ.get("WHATSAPP_BASE_URL") or BASE_URL,
-        )
+        """Read what is set of `_NAMES`; the token and the number must be."""
+        return cls(**given(environ, _NAMES, needed=["access_token", "phone_number_id"]))

@@ -7,24 +7,17 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any, Final
 
-from apps.providers.whatsapp.errors import (
-    PairLimited,
-    Permanent,
-    RateLimited,
-    Retryable,
-    UnknownOutcome,
-)
+from apps.providers import outcome
+from apps.providers.whatsapp.errors import PairLimited
 from faena import Breaker, Faena, Snooze, Upstream
 
-SORTING: Final = {
-    Retryable: "retryable",
-    PairLimited: "retryable",
-    RateLimited: "rate_limited",
-    Permanent: "permanent",
-    UnknownOutcome: "unknown",
-}
+SORTING: Final = {**outcome.SORTING, PairLimited: "retryable"}
 """A recipient who must wait is no reason to stop all calls, as `rate_limited` would:
 `waiting_for_recipient` lets the job wait instead."""
+
+
+TENANT_LIMITS: Final = ("50/min",)
+"""Of each organisation."""
 
 
 def whatsapp_upstream(app: Faena, **overrides: Any) -> Upstream:
@@ -36,7 +29,7 @@ def whatsapp_upstream(app: Faena, **overrides: Any) -> Upstream:
     """
     options: dict[str, Any] = {
         "limits": ["80/s"],
-        "tenant_limits": ["50/min"],
+        "tenant_limits": TENANT_LIMITS,
         "timeout": "15s",
         "breaker": Breaker(errors=0.5, open="30s"),
         "sorting": SORTING,
@@ -52,5 +45,5 @@ def waiting_for_recipient() -> Generator[None]:
     try:
         yield
     except PairLimited as error:
-        delay = timedelta(seconds=error.retry_after)
+        delay = timedelta(seconds=float(error.retry_after or 0))
         raise Snooze(delay, reason="too many messages to one recipient") from None

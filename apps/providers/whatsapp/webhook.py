@@ -11,8 +11,8 @@ import hmac
 from collections.abc import Mapping
 from typing import Final
 
+from apps.providers.reading import Unreadable, decode
 from apps.providers.whatsapp.errors import WebhookRefused
-from apps.providers.whatsapp.fields import Unreadable, decode
 from apps.providers.whatsapp.incoming import Batch, read_batch
 from apps.providers.whatsapp.settings import Settings
 

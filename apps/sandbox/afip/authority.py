@@ -39,15 +39,21 @@ class Authority:
         )
 
     def issue(self, cuit: int, alias: str, since: datetime, until: datetime) -> Credential:
-        """A new key and its certificate; the subject says whose it is."""
+        """A new key and its certificate."""
         key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+        return self.certify(key, cuit, alias, (since, until))
+
+    def certify(
+        self, key: rsa.RSAPrivateKey, cuit: int, alias: str, validity: tuple[datetime, datetime]
+    ) -> Credential:
+        """A certificate for a key; the subject says whose it is."""
         subject = x509.Name(
             [
                 x509.NameAttribute(NameOID.COMMON_NAME, alias),
                 x509.NameAttribute(NameOID.SERIAL_NUMBER, f"CUIT {cuit}"),
             ]
         )
-        certificate = self._signed(subject, key.public_key(), (since, until), is_authority=False)
+        certificate = self._signed(subject, key.public_key(), validity, is_authority=False)
         return Credential(
             key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()),
             certificate.public_bytes(Encoding.PEM),

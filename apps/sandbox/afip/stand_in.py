@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import ClassVar, Final
 
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import BaseRoute, Route
@@ -97,6 +98,12 @@ class Afip(StandIn):
         business.services.update(services)
         since = since or self._now() - timedelta(minutes=1)
         return self._authority.issue(int(cuit), alias, since, until or since + _TWO_YEARS)
+
+    def certify(
+        self, key: RSAPrivateKey, cuit: str | int, validity: tuple[datetime, datetime]
+    ) -> Credential:
+        """A certificate for a key that there is."""
+        return self._authority.certify(key, int(cuit), "platform", validity)
 
     def delegate(self, cuit: str | int, to: str | int) -> None:
         """Let `to` issue vouchers of `cuit`; a ticket that it has already does not know of it."""

@@ -10,6 +10,7 @@ from binascii import Error as Base64Error
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Final
 from xml.etree.ElementTree import Element
 from xml.sax.saxutils import quoteattr
@@ -90,7 +91,9 @@ def _relations(cuits: Iterable[int]) -> str:
     )
 
 
+@lru_cache(maxsize=256)
 def _read(token: str) -> Grant:
+    """Each token once: one is shown thousands of times."""
     try:
         root = fromstring(base64.b64decode(token, validate=True), forbid_dtd=True)
         return _grant(root)

@@ -6,33 +6,30 @@ import hashlib
 import hmac
 import json
 import uuid
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final, Literal
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 
-import httpx
+from apps.sandbox.webhook import Webhook
 
 Forgery = Literal["signature", "secret", "unsigned", "old", "future", "body"]
 """What is wrong with one: digits that sign nothing, another secret, no signature, an instant that
 is six minutes away, a body about something else."""
 
-_ANSWER_WITHIN_S: Final = 22
 _TOO_FAR: Final = timedelta(minutes=6)
-_LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Delivery:
-    """One notification that was sent; it can be sent again as it is."""
+class Delivery(Webhook):
+    """One notification."""
 
-    url: str
-    headers: Mapping[str, str]
-    body: bytes
     notification_id: int
-    status: int | None = None
-    """What the receiver answered; None if it did not."""
+
+    @property
+    def subject(self) -> str:
+        """As the ledger names it."""
+        return str(self.notification_id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,17 +85,3 @@ class Draft:
             "action": self.action,
             "data": {"id": about},
         }
-
-
-async def send(delivery: Delivery) -> Delivery:
-    """Send it, to this machine only; with what the receiver answered."""
-    if urlsplit(delivery.url).hostname not in _LOOPBACK:
-        raise ValueError("url must be on loopback")
-    try:
-        async with httpx.AsyncClient(timeout=_ANSWER_WITHIN_S, trust_env=False) as http:
-            response = await http.post(
-                delivery.url, content=delivery.body, headers=dict(delivery.headers)
-            )
-    except httpx.HTTPError:
-        return replace(delivery, status=None)
-    return replace(delivery, status=response.status_code)

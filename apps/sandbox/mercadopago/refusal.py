@@ -6,6 +6,8 @@ from typing import Any, Final
 
 from starlette.responses import JSONResponse, Response
 
+from apps.sandbox import stand_in
+
 _NAMES: Final = {
     400: "bad_request",
     401: "unauthorized",
@@ -19,7 +21,7 @@ _NAMES: Final = {
 }
 
 
-class Refused(Exception):
+class Refused(stand_in.Refused):
     """A request that is against the rules."""
 
     def __init__(
@@ -33,6 +35,11 @@ class Refused(Exception):
         """The answer."""
         cause = [] if self.code is None else [cause_of(self.code, str(self))]
         return error_response(self.status, str(self), error=self.error, cause=cause)
+
+    @property
+    def detail(self) -> dict[str, Any]:
+        """Status and words."""
+        return {"status": self.status, "message": str(self)}
 
 
 def cause_of(code: int, description: str) -> dict[str, Any]:

@@ -5,50 +5,29 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
-from hmac import compare_digest
+from functools import partial
 from typing import Any, ClassVar, Final
 
-from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import BaseRoute, Route
+from starlette.routing import BaseRoute
 
+from apps.sandbox.bearer import Ask, BearerService
 from apps.sandbox.mercadopago import search, shown
-from apps.sandbox.mercadopago.account import Account, Chargeback, Payment
-from apps.sandbox.mercadopago.notification import Delivery, Draft, Forgery, send
+from apps.sandbox.mercadopago.account import Account, Chargeback, Payment, Refund
+from apps.sandbox.mercadopago.notification import Delivery, Draft, Forgery
 from apps.sandbox.mercadopago.preference_check import centavos_of, check_preference
 from apps.sandbox.mercadopago.refusal import Refused, error_response
-from apps.sandbox.stand_in import Reply, StandIn
+from apps.sandbox.stand_in import Reply
+from apps.sandbox.webhook import Notifier
 
+_ANSWER_WITHIN_S: Final = 22
 _UNDER_WAY: Final = {409: "refund_in_progress", 423: "resource_locked"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
-    """A request whose token was right."""
-
-    request: Request
-    body: bytes
-    is_wrong: bool
-
-    def json(self) -> Any:
-        """What was sent, with amounts as they were written."""
-        if self.request.headers.get("content-type", "").partition(";")[0] != "application/json":
-            raise Refused(400, "content-type must be application/json")
-        try:
-            return json.loads(self.body, parse_float=Decimal)
-        except ValueError:
-            raise Refused(400, "invalid json") from None
-
-
-Handler = Callable[[Ask], Reply]
-
-
-class MercadoPago(StandIn):
+class MercadoPago(BearerService):
     """One seller's account; customers and banks act through its methods."""
 
     name: ClassVar[str] = "mercadopago"
@@ -62,23 +41,25 @@ class MercadoPago(StandIn):
     ) -> None:
         self.access_token = access_token or f"APP_USR-{secrets.token_urlsafe(24)}"
         self.webhook_secret = webhook_secret or secrets.token_hex(32)
+        self.unauthorized = partial(Refused, 401, "invalid access token")
         self.account = Account(now)
         self.held_keys: dict[str, int] = {}
         """Idempotency keys whose first request has not ended yet: answered with 409 or 423."""
         super().__init__()
+        self.webhooks = Notifier(self.ledger, within_s=_ANSWER_WITHIN_S, taken=(200, 201))
 
     def routes(self) -> Sequence[BaseRoute]:
         """The addresses of the API."""
         payments, preferences = "/v1/payments", "/checkout/preferences"
         return [
-            self._route("POST", preferences, self._create_preference),
-            self._route("GET", f"{preferences}/search", self._search_preferences),
-            self._route("GET", f"{preferences}/{{id}}", self._get_preference),
-            self._route("GET", f"{payments}/search", self._search_payments),
-            self._route("GET", f"{payments}/{{id}}", self._get_payment),
-            self._route("POST", f"{payments}/{{id}}/refunds", self._refund),
-            self._route("GET", f"{payments}/{{id}}/refunds", self._list_refunds),
-            self._route("GET", "/v1/chargebacks/{id}", self._get_chargeback),
+            self.route("POST", preferences, self._create_preference),
+            self.route("GET", f"{preferences}/search", self._search_preferences),
+            self.route("GET", f"{preferences}/{{id}}", self._get_preference),
+            self.route("GET", f"{payments}/search", self._search_payments),
+            self.route("GET", f"{payments}/{{id}}", self._get_payment),
+            self.route("POST", f"{payments}/{{id}}/refunds", self._refund),
+            self.route("GET", f"{payments}/{{id}}/refunds", self._list_refunds),
+            self.route("GET", "/v1/chargebacks/{id}", self._get_chargeback),
         ]
 
     def failure(self, status: int) -> Response:
@@ -98,6 +79,11 @@ class MercadoPago(StandIn):
     def charge_back(self, payment_id: int) -> Chargeback:
         """The payer's bank takes a payment back."""
         return self.account.charge_back(payment_id)
+
+    def refund(self, payment: Payment, amount: int | None, key: str) -> Refund:
+        """Money goes back: `amount` centavos, or all that is left; once for each key."""
+        fingerprint = hashlib.sha256(f"{payment.id} {amount}".encode()).hexdigest()
+        return self.account.refund(payment, amount, key, fingerprint)
 
     async def notify(
         self,
@@ -119,60 +105,20 @@ class MercadoPago(StandIn):
             forgery=forgery,
             **more,
         )
-        return await self._deliver(draft.signed(), forgery=forgery, is_replay=False)
+        return await self.webhooks.send(draft.signed(), forgery=forgery)
 
     async def replay(self, delivery: Delivery) -> Delivery:
         """Send the very same request once more."""
-        return await self._deliver(delivery, forgery=None, is_replay=True)
-
-    async def _deliver(
-        self, delivery: Delivery, *, forgery: Forgery | None, is_replay: bool
-    ) -> Delivery:
-        began_at = time.monotonic()
-        sent = await send(delivery)
-        is_taken = sent.status in (200, 201)
-        self.ledger.note(
-            "notify",
-            "ok" if is_taken else "refused" if sent.status else "unanswered",
-            began_at=began_at,
-            subject=str(sent.notification_id),
-            status=sent.status,
-            forgery=forgery,
-            is_replay=is_replay,
-        )
-        return sent
-
-    def _route(self, method: str, path: str, handler: Handler) -> Route:
-        operation = f"{method} {path}"
-
-        async def answer(request: Request) -> Response:
-            body, subject = await request.body(), request.path_params.get("id", "")
-
-            async def work(is_wrong: bool) -> Reply:
-                return self._judge(handler, Ask(request=request, body=body, is_wrong=is_wrong))
-
-            return await self.play(operation, work, subject=subject)
-
-        return Route(path, answer, methods=[method], name=operation)
-
-    def _judge(self, handler: Handler, ask: Ask) -> Reply:
-        given = ask.request.headers.get("authorization", "")
-        try:
-            if not compare_digest(given.encode(), f"Bearer {self.access_token}".encode()):
-                raise Refused(401, "invalid access token")  # noqa: TRY301 - answered as the others
-            return handler(ask)
-        except Refused as refused:
-            detail = {"status": refused.status, "message": str(refused)}
-            return Reply(response=refused.response, outcome="refused", detail=detail)
+        return await self.webhooks.send(delivery, is_replay=True)
 
     def _create_preference(self, ask: Ask) -> Reply:
-        kept = dict(self.account.prefer(check_preference(ask.json())))
+        kept = dict(self.account.prefer(check_preference(_json(ask))))
         if ask.is_wrong:
             del kept["init_point"]
         return _shown(kept, 201, kept.get("external_reference", ""))
 
     def _get_preference(self, ask: Ask) -> Reply:
-        found = self.account.preferences.get(ask.request.path_params["id"])
+        found = self.account.preferences.get(ask.id)
         if found is None:
             raise Refused(404, "preference not found")
         return _shown(found)
@@ -195,9 +141,8 @@ class MercadoPago(StandIn):
         if status := self.held_keys.get(key):
             raise Refused(status, "not completed yet", error=_UNDER_WAY[status])
         payment, amount = self._payment(ask), _amount_of(ask)
-        fingerprint = hashlib.sha256(f"{payment.id} {amount}".encode()).hexdigest()
         before = len(payment.refunds)
-        refund = self.account.refund(payment, amount, key, fingerprint)
+        refund = self.refund(payment, amount, key)
         answer = shown.refund_json(refund, self.account.collector_id)
         if ask.is_wrong:
             answer["payment_id"] += 1
@@ -210,22 +155,32 @@ class MercadoPago(StandIn):
         return _shown([shown.refund_json(one, seller) for one in payment.refunds])
 
     def _get_chargeback(self, ask: Ask) -> Reply:
-        found = self.account.chargebacks.get(ask.request.path_params["id"])
+        found = self.account.chargebacks.get(ask.id)
         if found is None:
             raise Refused(404, "chargeback not found")
         return _shown(shown.chargeback_json(found))
 
     def _payment(self, ask: Ask) -> Payment:
-        id_ = ask.request.path_params["id"]
+        id_ = ask.id
         found = self.account.payments.get(int(id_)) if id_.isdecimal() else None
         if found is None:
             raise Refused(404, "Payment not found", code=2000)
         return found
 
 
+def _json(ask: Ask) -> Any:
+    """What was sent, with amounts as they were written."""
+    if not ask.is_json:
+        raise Refused(400, "content-type must be application/json")
+    try:
+        return json.loads(ask.body, parse_float=Decimal)
+    except ValueError:
+        raise Refused(400, "invalid json") from None
+
+
 def _amount_of(ask: Ask) -> int | None:
     """How much is to go back; None for all of it."""
-    wanted = ask.json() if ask.body else {}
+    wanted = _json(ask) if ask.body else {}
     if not isinstance(wanted, dict) or wanted.keys() - {"amount"}:
         raise Refused(400, "the body must be empty or hold an amount")
     return centavos_of(wanted["amount"]) if wanted else None

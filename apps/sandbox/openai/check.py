@@ -6,6 +6,10 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from starlette.responses import JSONResponse, Response
+
+from apps.sandbox.stand_in import Refused
+
 CHAT_MODELS: Final = ("gpt-4-turbo", "gpt-4", "gpt-3.5-turbo", "gpt-4o", "gpt-4o-mini")
 SPEECH_MODELS: Final = ("whisper-1",)
 SCHEMA_MODELS: Final = ("gpt-4o", "gpt-4o-mini")
@@ -22,7 +26,7 @@ _FIELDS: Final = frozenset({
 _NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
-class Refusal(Exception):
+class Refusal(Refused):
     """An answer of 4xx, in OpenAI's format."""
 
     def __init__(
@@ -38,6 +42,16 @@ class Refusal(Exception):
         self.status, self.code = status, code
         error = {"message": message, "type": kind, "param": param, "code": code}
         self.body: dict[str, Any] = {"error": error}
+
+    @property
+    def response(self) -> Response:
+        """The answer."""
+        return JSONResponse(self.body, self.status)
+
+    @property
+    def detail(self) -> dict[str, Any]:
+        """Status and code."""
+        return {"status": self.status, "code": self.code}
 
 
 def check_key(header: str | None, key: str) -> None:

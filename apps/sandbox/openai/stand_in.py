@@ -103,16 +103,7 @@ class OpenAI(StandIn):
         self, operation: str, work: Callable[[bool], Awaitable[Reply]], request: Request
     ) -> Response:
         await request.body()  # whoever asked may be gone when a slow answer is due
-
-        async def judged(is_wrong: bool) -> Reply:
-            try:
-                return await work(is_wrong)
-            except Refusal as refusal:
-                response = JSONResponse(refusal.body, refusal.status)
-                detail = {"status": refusal.status, "code": refusal.code}
-                return Reply(response=response, outcome="refused", detail=detail)
-
-        response = await self.play(operation, judged)
+        response = await self.play(operation, work)
         response.headers["x-request-id"] = f"req_{next(self._numbers)}"
         return response
 

@@ -6,18 +6,14 @@ import hashlib
 import hmac
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Final, Literal
-from urllib.parse import urlsplit
+from dataclasses import dataclass
+from typing import Any, Literal
 
-import httpx
+from apps.sandbox.webhook import Webhook
 
 Forgery = Literal["signature", "secret", "unsigned", "body"]
 """What is wrong with one: digits that sign nothing, another secret, no signature, a body that was
 changed after it was signed."""
-
-_LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
-_ANSWER_WITHIN_S: Final = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,15 +27,15 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Delivery:
-    """One webhook that was sent; it can be sent again as it is."""
+class Delivery(Webhook):
+    """One webhook, with the ids of what it tells."""
 
-    url: str
-    headers: Mapping[str, str]
-    body: bytes
     ids: tuple[str, ...]
-    status: int | None = None
-    """What the receiver answered; None if it did not."""
+
+    @property
+    def subject(self) -> str:
+        """As the ledger names it."""
+        return " ".join(self.ids)
 
 
 def envelope(
@@ -64,36 +60,6 @@ def signed(
     if forgery == "body":
         body = body.replace(b'"id"', b'"id" ', 1)
     return Delivery(url=url, headers=headers, body=body, ids=tuple(ids))
-
-
-async def send(delivery: Delivery) -> Delivery:
-    """Send it, to this machine only; with what the receiver answered."""
-    check_local(delivery.url)
-    try:
-        async with httpx.AsyncClient(timeout=_ANSWER_WITHIN_S, trust_env=False) as http:
-            response = await http.post(
-                delivery.url, content=delivery.body, headers=dict(delivery.headers)
-            )
-    except httpx.HTTPError:
-        return replace(delivery, status=None)
-    return replace(delivery, status=response.status_code)
-
-
-async def ask(url: str, query: Mapping[str, str]) -> tuple[int, str] | None:
-    """The answer to a challenge; None if there is none."""
-    check_local(url)
-    try:
-        async with httpx.AsyncClient(timeout=_ANSWER_WITHIN_S, trust_env=False) as http:
-            response = await http.get(url, params=dict(query))
-    except httpx.HTTPError:
-        return None
-    return response.status_code, response.text
-
-
-def check_local(url: str) -> None:
-    """Refuse to send to another machine."""
-    if urlsplit(url).hostname not in _LOOPBACK:
-        raise ValueError("url must be on loopback")
 
 
 def _change(event: Event, metadata: Mapping[str, str]) -> dict[str, Any]:

@@ -8,6 +8,8 @@ from typing import Any, Final
 
 from starlette.responses import JSONResponse, Response
 
+from apps.sandbox import stand_in
+
 _STATUSES: Final[Mapping[int, int]] = {
     0: 401,
     190: 401,
@@ -52,7 +54,7 @@ _CODES: Final[Mapping[int, int]] = {401: 190, 403: 10, 404: 100, 429: 130429, 50
 """Which code a service in trouble gives with a status."""
 
 
-class Refused(Exception):
+class Refused(stand_in.Refused):
     """A request that is against the rules."""
 
     def __init__(self, code: int, details: str, *, subcode: int | None = None) -> None:
@@ -63,6 +65,11 @@ class Refused(Exception):
     def response(self) -> Response:
         """The answer."""
         return graph_error(self.code, str(self), subcode=self.subcode)
+
+    @property
+    def detail(self) -> dict[str, Any]:
+        """Code and words."""
+        return {"code": self.code, "details": str(self)}
 
 
 def graph_error(

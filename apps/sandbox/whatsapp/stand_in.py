@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
-from hmac import compare_digest
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar, Final, cast
 
 from starlette.datastructures import UploadFile
-from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import BaseRoute, Route
+from starlette.routing import BaseRoute
 
-from apps.sandbox.stand_in import Reply, StandIn
+from apps.sandbox.bearer import Ask, BearerService, Handler
+from apps.sandbox.stand_in import Reply
+from apps.sandbox.webhook import Notifier
 from apps.sandbox.whatsapp import delivery
 from apps.sandbox.whatsapp.conversation import DISPLAYED, Conversation, StatusName, file_json
 from apps.sandbox.whatsapp.delivery import Delivery, Event, Forgery
@@ -25,39 +25,11 @@ from apps.sandbox.whatsapp.message_check import MessageCheck
 from apps.sandbox.whatsapp.rate import Rate
 from apps.sandbox.whatsapp.template import ApprovedTemplate
 
+_ANSWER_WITHIN_S: Final = 10
 _UNSUPPORTED: Final = "Unsupported request: the object does not exist or cannot be loaded"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
-    """A request whose token was right."""
-
-    request: Request
-    body: bytes
-    is_wrong: bool
-
-    @property
-    def id(self) -> str:
-        """Of what it is about."""
-        return self.request.path_params["id"]
-
-    def json(self) -> Mapping[str, Any]:
-        """What was sent."""
-        if self.request.headers.get("content-type", "").partition(";")[0] != "application/json":
-            raise Refused(100, "the content-type must be application/json")
-        try:
-            found = json.loads(self.body)
-        except ValueError:
-            raise Refused(100, "the body must be JSON") from None
-        if not isinstance(found, dict):
-            raise Refused(100, "the body must be a JSON object")
-        return cast("dict[str, Any]", found)
-
-
-Handler = Callable[[Ask], Awaitable[Reply]]
-
-
-class WhatsApp(StandIn):
+class WhatsApp(BearerService):
     """One number; customers and the network act through its methods."""
 
     name: ClassVar[str] = "whatsapp"
@@ -83,16 +55,21 @@ class WhatsApp(StandIn):
         self.templates = {(one.name, one.language): one for one in templates}
         self.rate = rate or Rate()
         self.clock, self.conversation, self.media = clock, Conversation(clock), MediaStore()
+        self.unauthorized = partial(Refused, 190, "Cannot parse access token")
         super().__init__()
+        self.webhooks = Notifier(self.ledger, within_s=_ANSWER_WITHIN_S)
 
     def routes(self) -> Sequence[BaseRoute]:
         """The addresses of the API."""
         return [
-            self._route("POST", "/{version}/{id}/messages", self._post_message),
-            self._route("POST", "/{version}/{id}/media", self._upload),
-            self._route("GET", "/{version}/{id}", self._get_media),
-            self._route("GET", "/media/files/{id}", self._download),
+            self._versioned("POST", "/{id}/messages", self._post_message),
+            self._versioned("POST", "/{id}/media", self._upload),
+            self._versioned("GET", "/{id}", self._get_media),
+            self.route("GET", "/media/files/{id}", self._download),
         ]
+
+    def _versioned(self, method: str, path: str, handler: Handler) -> BaseRoute:
+        return self.route(method, f"/{{version}}{path}", handler, f"{method} {path}")
 
     def failure(self, status: int) -> Response:
         """Trouble in the Graph API's own format."""
@@ -130,14 +107,20 @@ class WhatsApp(StandIn):
         error: int | None = None,
     ) -> Delivery:
         """A message goes its way, and `url` is told; with an `error` it fails instead."""
+        return await self.notify(url, *self.news(message_id, statuses, error))
+
+    def news(
+        self, message_id: str, statuses: Sequence[StatusName], error: int | None = None
+    ) -> Sequence[Event]:
+        """What there is to tell of a message that goes its way, or fails."""
         message = self.conversation.sent[message_id]
         is_late = self.is_window_kept and not (
             message.is_template or self.conversation.is_open(message.to)
         )
         error = 131047 if error is None and is_late else error
         if error is not None:
-            return await self.notify(url, self.status(message_id, "failed", error))
-        return await self.notify(url, *(self.status(message_id, one) for one in statuses))
+            return [self.status(message_id, "failed", error)]
+        return [self.status(message_id, one) for one in statuses]
 
     async def notify(
         self, url: str, *events: Event, forgery: Forgery | None = None, number: str | None = None
@@ -148,65 +131,24 @@ class WhatsApp(StandIn):
         content = delivery.envelope(events, account_id=self.account_id, metadata=metadata)
         ids = [one.id for one in events]
         signed = delivery.signed(url, content, ids, self.app_secret, forgery)
-        return await self._deliver(signed, forgery=forgery, is_replay=False)
+        return await self.webhooks.send(signed, forgery=forgery)
 
     async def replay(self, sent: Delivery) -> Delivery:
         """Send the very same request once more."""
-        return await self._deliver(sent, forgery=None, is_replay=True)
+        return await self.webhooks.send(sent, is_replay=True)
 
     async def challenge(self, url: str, verify_token: str) -> bool:
         """Ask an address whether it wants webhooks, as Meta does once; whether it said yes."""
         began_at, nonce = time.monotonic(), str(secrets.randbelow(10**10))
         query = {"hub.mode": "subscribe", "hub.verify_token": verify_token, "hub.challenge": nonce}
-        is_taken = await delivery.ask(url, query) == (200, nonce)
+        is_taken = await self.webhooks.ask(url, query) == (200, nonce)
         outcome = "ok" if is_taken else "refused"
         self.ledger.note("challenge", outcome, began_at=began_at, subject=url)
         return is_taken
 
-    async def _deliver(
-        self, signed: Delivery, *, forgery: Forgery | None, is_replay: bool
-    ) -> Delivery:
-        began_at = time.monotonic()
-        sent = await delivery.send(signed)
-        self.ledger.note(
-            "notify",
-            "ok" if sent.status == 200 else "refused" if sent.status else "unanswered",
-            began_at=began_at,
-            subject=" ".join(sent.ids),
-            status=sent.status,
-            forgery=forgery,
-            is_replay=is_replay,
-        )
-        return sent
-
-    def _route(self, method: str, path: str, handler: Handler) -> Route:
-        operation = f"{method} {path.removeprefix('/{version}')}"
-
-        async def answer(request: Request) -> Response:
-            body, subject = await request.body(), request.path_params["id"]
-
-            async def work(is_wrong: bool) -> Reply:
-                return await self._judge(
-                    handler, Ask(request=request, body=body, is_wrong=is_wrong)
-                )
-
-            return await self.play(operation, work, subject=subject)
-
-        return Route(path, answer, methods=[method], name=operation)
-
-    async def _judge(self, handler: Handler, ask: Ask) -> Reply:
-        given = ask.request.headers.get("authorization", "")
-        try:
-            if not compare_digest(given.encode(), f"Bearer {self.access_token}".encode()):
-                raise Refused(190, "Cannot parse access token")  # noqa: TRY301 - answered as others
-            return await handler(ask)
-        except Refused as refused:
-            detail = {"code": refused.code, "details": str(refused)}
-            return Reply(response=refused.response, outcome="refused", detail=detail)
-
     async def _post_message(self, ask: Ask) -> Reply:
         self._check_number(ask.id)
-        body = ask.json()
+        body = _json(ask)
         if body.get("messaging_product") != "whatsapp":
             raise Refused(100, "The parameter messaging_product is required.")
         return self._mark(body) if "status" in body else self._send(body, ask)
@@ -251,7 +193,8 @@ class WhatsApp(StandIn):
         if file is None or asked_for not in self.numbers:
             raise Refused(100, _UNSUPPORTED, subcode=33)
         link = self.media.link(file, self.clock())
-        url = f"{str(ask.request.base_url).rstrip('/')}/media/files/{link}"
+        here = ask.request.scope["root_path"]  # with the prefix, if it is behind one
+        url = str(ask.request.url.replace(path=f"{here}/media/files/{link}", query=""))
         if ask.is_wrong:
             url = url.replace("http://", "http://elsewhere.", 1)
         return Reply(response=JSONResponse(self.media.shown(file, url)))
@@ -266,3 +209,15 @@ class WhatsApp(StandIn):
     def _check_number(self, number_id: str) -> None:
         if number_id not in self.numbers:
             raise Refused(100, _UNSUPPORTED, subcode=33)
+
+
+def _json(ask: Ask) -> Mapping[str, Any]:
+    if not ask.is_json:
+        raise Refused(100, "the content-type must be application/json")
+    try:
+        found = json.loads(ask.body)
+    except ValueError:
+        raise Refused(100, "the body must be JSON") from None
+    if not isinstance(found, dict):
+        raise Refused(100, "the body must be a JSON object")
+    return cast("dict[str, Any]", found)

@@ -258,7 +258,7 @@ async def test_a_login_that_asks_to_wait_is_told(
     client = Client(replace(settings, wsaa_url=impostor[1]), http, now=Clock())
     with pytest.raises(RateLimited) as caught:
         await client.last_authorized(CUIT, 1, 6)
-    assert (caught.value.retry_after, caught.value.response.headers) == (None, {})
+    assert caught.value.retry_after is None
     impostor[0].status, impostor[0].content = 200, fault("ns1:cms.bad")
     with pytest.raises(Retryable, match="no readable ticket"):
         await client.last_authorized(CUIT, 1, 6)

@@ -67,6 +67,38 @@ async def test_clients_share_a_store(
     assert (ticket.generated_at, ticket.expires_at) == (NOON, NOON + timedelta(hours=12))
 
 
+class CountedStore(MemoryTicketStore):
+    loads = 0
+
+    async def load(self, cuit: str, service: str) -> Ticket | None:
+        self.loads += 1
+        return await super().load(cuit, service)
+
+
+async def test_the_store_is_not_asked_again_for_a_ticket_that_is_good(
+    settings: Settings, http: httpx.AsyncClient, clock: Clock
+) -> None:
+    store = CountedStore()
+    await Client(settings, http, tickets=store, now=clock).last_authorized(CUIT, 1, KIND)
+    client, before = Client(settings, http, tickets=store, now=clock), store.loads
+    for _ in range(3):
+        await client.last_authorized(CUIT, 1, KIND)
+    assert store.loads == before + 1
+
+
+async def test_a_ticket_that_others_have_renewed_meanwhile_is_taken_from_the_store(
+    settings: Settings, http: httpx.AsyncClient, afip: Afip, clock: Clock
+) -> None:
+    store = MemoryTicketStore()
+    first, second = (Client(settings, http, tickets=store, now=clock) for _ in range(2))
+    await first.last_authorized(CUIT, 1, KIND)
+    await first.last_authorized(CUIT, 1, KIND)  # known to the first now
+    clock.advance(hours=12)
+    await second.last_authorized(CUIT, 1, KIND)
+    assert await first.last_authorized(CUIT, 1, KIND) == 0
+    assert logins(afip, "ok") == 2
+
+
 async def test_a_lost_ticket_is_held_until_the_guard_window_is_over(
     settings: Settings, http: httpx.AsyncClient, afip: Afip, clock: Clock
 ) -> None:

@@ -60,7 +60,7 @@ async def test_every_error_is_sorted(shop: Faena) -> None:
     }
     for kind, errors in kinds.items():
         assert {upstream.sorts(one).kind for one in errors} == {kind}
-    assert upstream.sorts(RateLimited("x", retry_after=5)).retry_after == "5"
+    assert upstream.sorts(RateLimited("x", retry_after=5)).retry_after == 5
 
 
 async def test_an_organisation_that_has_sent_enough_waits_alone(

@@ -5,12 +5,13 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID, uuid4
 
 from apps.campotech.messaging.status import record_status
 from apps.campotech.system import System
 from apps.providers.whatsapp import read_webhook
+from apps.sandbox.sandbox import Sandbox
 from apps.sandbox.whatsapp import Event
 from apps.sandbox.whatsapp.delivery import envelope, signed
 
@@ -21,9 +22,6 @@ from faena.testing import Harness
 from faena.testing.report import Ran
 from tests.apps.campotech.business import Business
 
-if TYPE_CHECKING:
-    from tests.apps.campotech.messaging.conftest import World
-
 SEND = "POST /{id}/messages"
 _numbers = itertools.count(1)
 
@@ -33,7 +31,7 @@ class Office:
     """What tests do and see."""
 
     system: System
-    world: World
+    world: Sandbox
     business: Business
     harness: Harness
     owner: UUID = field(default_factory=uuid4)
