@@ -43,6 +43,8 @@ class Settings:
     whatsapp: whatsapp.Settings
     """The number is that of each organisation; the one named here is not used."""
     openai: openai.Settings
+    ai_budget: str | None = None
+    """What a day of OpenAI may cost, such as "20 USD"; None: as the provider has it."""
     push: push.Settings | None = None
     """None, here and below: nobody is told in this way."""
     mail: mail.Settings | None = None
@@ -77,6 +79,7 @@ class Settings:
             mercadopago=mercadopago.Settings.from_env(environ),
             whatsapp=whatsapp.Settings.from_env(environ),
             openai=openai.Settings.from_env(environ),
+            ai_budget=environ.get("OPENAI_DAILY_BUDGET"),
             push=push.Settings.from_env(environ) if "FCM_SERVICE_ACCOUNT" in environ else None,
             mail=mail.Settings.from_env(environ) if "SMTP_HOST" in environ else None,
             sms=sms.Settings.from_env(environ) if "TWILIO_ACCOUNT_SID" in environ else None,

@@ -7,7 +7,7 @@ enqueues into it, and a test may have several.
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
 
 import httpx
 
@@ -44,7 +44,8 @@ from apps.campotech.upkeep.reconciliation import Reconciling
 from apps.campotech.upkeep.scheduled import Scheduled
 from apps.campotech.upstreams import Features, Upstreams
 from apps.providers import afip, mercadopago, openai, storage
-from faena import DeadLetters, Faena
+from apps.providers.openai.upstream import BUDGETS as OPENAI_BUDGETS
+from faena import Budget, DeadLetters, Faena
 from faena.pg import Archive, History, Postgres
 
 _CONNECTIONS: Final = httpx.Limits(max_connections=200, max_keepalive_connections=50)
@@ -71,7 +72,7 @@ class System:
         self.queues = registry.declare(self.app, self.pace, settings.flags)
         self.pg = Postgres(self.app, settings.database_url, history=History(keep="2y"))
         self.rollups = tables.declare(self.pg, Archive())
-        self.upstreams = Upstreams.declare(self.app, self.pace)
+        self.upstreams = Upstreams.declare(self.app, self.pace, **_budgets(settings))
         self.features = Features.declare(self.app, self.upstreams)
         self.http = httpx.AsyncClient(limits=_CONNECTIONS, trust_env=False)
         self.storage = storage.Client(settings.storage)
@@ -128,3 +129,12 @@ class System:
         traceback: TracebackType | None,
     ) -> None:
         await self.close()
+
+
+def _budgets(settings: Settings) -> dict[str, Any]:
+    """Those of OpenAI that differ from the provider's own."""
+    if settings.ai_budget is None:
+        return {}
+    _, month = OPENAI_BUDGETS
+    day = Budget(settings.ai_budget, per="day", soft=0.8, thresholds=[50, 80, 100])
+    return {"budgets": (day, month)}

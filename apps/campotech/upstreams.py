@@ -48,8 +48,10 @@ class Upstreams(NamedTuple):
     def declare(cls, app: Faena, pace: Pace, **budgets: Any) -> Self:
         """Declare them; at another speed, windows and open times are shorter."""
         soon, later = _breaker(pace, "30s"), _breaker(pace, "60s")
+        # At ten invoices a minute, an outage is known after five calls, not after ten.
+        slow = _breaker(pace, "60s", volume=5, window="10m")
         made = cls(
-            afip=afip.afip_upstream(app, limits=_at(pace, AFIP_LIMITS), breaker=later),
+            afip=afip.afip_upstream(app, limits=_at(pace, AFIP_LIMITS), breaker=slow),
             mercadopago=mercadopago.mercadopago_upstream(app, breaker=soon),
             whatsapp=whatsapp.whatsapp_upstream(
                 app, tenant_limits=_at(pace, WHATSAPP_LIMITS), breaker=soon
@@ -120,11 +122,11 @@ def _at(pace: Pace, rates: Sequence[str]) -> list[Limit]:
     return [pace.limit(one) for one in rates]
 
 
-def _breaker(pace: Pace, open_time: str) -> Breaker:
+def _breaker(pace: Pace, open_time: str, *, volume: int = 10, window: str = "1m") -> Breaker:
     return Breaker(
         errors=0.5,
-        volume=10,
-        window=max(_SHORTEST, pace.of("1m")),
+        volume=volume,
+        window=max(_SHORTEST, pace.of(window)),
         open=max(_SHORTEST, pace.of(open_time)),
         longest=max(_SHORTEST, pace.of("10m")),
         ramp=max(_SHORTEST, pace.of("30s")),

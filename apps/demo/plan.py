@@ -76,8 +76,9 @@ def _business(business: int, chance: random.Random) -> list[Act]:
         acts.append(
             Act(at=at, business=business, kind="invoice", number=number, given=(cents, is_paid))
         )
-    for number in range(TEXTS):
-        acts.append(_act(moment(), business, "text", number, chance.choice(_ASKED)))
+    acts += [
+        _act(moment(), business, "text", number, chance.choice(_ASKED)) for number in range(TEXTS)
+    ]
     if business % _VOICE_EVERY == 0:
         acts.append(_act(moment(), business, "voice", 0, chance.choice(_SAID)))
     acts += [_act(moment(), business, "sync", number) for number in range(SYNCS)]
