@@ -31,6 +31,7 @@ from apps.campotech.messaging.respond import Answering
 from apps.campotech.messaging.sender import Sender
 from apps.campotech.messaging.voice import Voice
 from apps.campotech.pace import Pace
+from apps.campotech.payments.link import Links
 from apps.campotech.payments.take import Payments
 from apps.campotech.security import Vault
 from apps.campotech.settings import Settings
@@ -88,6 +89,7 @@ class System:
         self.generating = Generating(self)
         self.mercadopago = mercadopago.Client(settings.mercadopago, self.http)
         self.payments = Payments(self, self.mercadopago, upstreams.mercadopago)
+        self.links = Links(self, self.mercadopago, upstreams.mercadopago)
         self.sender = Sender(self, settings.whatsapp, self.http, upstreams.whatsapp)
         self.delivery = Delivery(self, Channels(upstreams, settings, self.http))
         self.people = People(self)

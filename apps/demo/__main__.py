@@ -87,7 +87,7 @@ def _arguments() -> argparse.Namespace:
 
 
 async def _run(options: argparse.Namespace, directory: Path, screen: Screen) -> Verdict:
-    budget = options.ai_budget or f"{options.orgs * 0.01:.2f}"
+    budget = options.ai_budget or f"{options.orgs * 0.0045:.2f}"
     wanted = Wanted(
         organizations=options.orgs,
         speed=options.speed,

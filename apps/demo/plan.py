@@ -20,12 +20,12 @@ NOISY: Final = 0
 CAMPAIGN, MONTH = 200, 30
 CAMPAIGN_AT: Final = 9 * 60 + 30
 TROUBLES: Final = {
+    "kill": CAMPAIGN_AT + 10,
     "outage": 11 * 60,
-    "kill": 13 * 60,
-    "kill again": 16 * 60,
+    "kill again": 11 * 60 + 30,
 }
 _VOICE_EVERY: Final = 3
-_PAID: Final = 0.0
+_PAID: Final = 0.5
 """The part of invoices that somebody pays on the same day."""
 _ASKED: Final = (
     "Hola, ¿atienden hoy?",

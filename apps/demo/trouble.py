@@ -16,7 +16,6 @@ from apps.sandbox import Fault
 from apps.stage.stage import Stage
 
 OUTAGE: Final = timedelta(minutes=10)
-_LEAST_OUTAGE_S: Final = 4.0
 
 
 @dataclass(slots=True)
@@ -44,7 +43,7 @@ class Troubles:
 
     async def _outage(self) -> None:
         """The tax office answers 503 to everything."""
-        lasts = max(OUTAGE.total_seconds() / self._stage.wanted.speed, _LEAST_OUTAGE_S)
+        lasts = self._stage.system.pace.of(OUTAGE).total_seconds()
         faults, began = self._stage.sandbox.afip.faults, time.monotonic()
         faults.add(Fault(kind="status", status=503, until=began + lasts))
         self._tell("the tax office is out")

@@ -14,6 +14,7 @@ from faena import Event
 _KINDS: Final = (
     "upstream_open",
     "upstream_closed",
+    "upstream_panic",
     "feature_healthy",
     "feature_degraded",
     "feature_offline",
@@ -88,6 +89,8 @@ class Watch:
                 self._tell(f"{about} is left alone: {event.reason or 'it fails'}")
             case "upstream_closed":
                 self._tell(f"{about} is called again")
+            case "upstream_panic":
+                self._tell(f"{about} is not called until an operator says so: {event.reason}")
             case "budget_threshold" | "budget_used_up":
                 self._tell(f"budget of {about}: {event.reason or 'used up'}")
             case _:

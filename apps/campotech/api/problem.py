@@ -22,6 +22,7 @@ _TITLES: Final = {
     413: "Too large",
     422: "Not valid",
     429: "Too many",
+    502: "A service refused",
     503: "Not now",
 }
 
