@@ -80,7 +80,7 @@ class People:
         customer = business.customers[act.number % len(business.customers)]
         invoice = await self._bill(business, f"{act.number}", cents, customer.id)
         if is_paid:
-            self._paying.add(task := asyncio.create_task(self._pay(business, invoice, cents)))
+            self._paying.add(task := asyncio.create_task(self._pay(business, invoice)))
             task.add_done_callback(self._paying.discard)
 
     async def _campaign(self, business: Business, _act: Act) -> None:
@@ -119,7 +119,7 @@ class People:
 
     # -- customers --------------------------------------------------------------------------------
 
-    async def _pay(self, business: Business, invoice: UUID, _cents: int) -> None:
+    async def _pay(self, business: Business, invoice: UUID) -> None:
         """Ask for the link, and pay there; MercadoPago tells us."""
         pay = self._stage.sandbox.mercadopago
         await self._post(business, f"/api/v1/invoices/{invoice}/payment-link", None)

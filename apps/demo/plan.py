@@ -10,7 +10,7 @@ import random
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-Kind = Literal["invoice", "payment", "text", "voice", "sync", "event", "campaign", "trouble"]
+Kind = Literal["invoice", "text", "voice", "sync", "event", "campaign", "trouble"]
 OPENS, CLOSES = 8 * 60, 18 * 60
 """Minutes of the day."""
 INVOICES, TEXTS, SYNCS, EVENTS = 5, 3, 3, 10

@@ -93,6 +93,8 @@ class Watch:
                 self._tell(f"{about} is not called until an operator says so: {event.reason}")
             case "budget_threshold" | "budget_used_up":
                 self._tell(f"budget of {about}: {event.reason or 'used up'}")
+            case "gap":
+                pass  # of a busy queue: upstreams, features and budgets have a stream of their own
             case _:
                 self._feature(name, about)
 

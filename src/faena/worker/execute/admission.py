@@ -14,6 +14,8 @@ from datetime import timedelta
 from itertools import groupby
 from typing import Final, NamedTuple
 
+from msgspec import structs
+
 from faena.declaring.handler import Handler
 from faena.engine import envelope
 from faena.engine.calls.resilience import Grant
@@ -32,6 +34,7 @@ _UNASKED_US: Final = 5_000_000
 _UNASKED: Final = timedelta(microseconds=_UNASKED_US)
 _ENDED: Final = frozenset({"panic", "budget", "tenant_budget", "total_budget"})
 """What a person may end sooner."""
+_COMES_BACK: Final = frozenset({"reserved", "tenant_reserved"})
 _UNKNOWN_US: Final = 60_000_000
 """How long to wait where the end is unknown: an operator may end a panic at any time."""
 
@@ -130,7 +133,8 @@ class Admission:
                 if number <= grant.number:
                     attempt.permits, attempt.probe = permits, permits.probe(number)
                 else:
-                    back.append(Refused(attempt, self._refusal(attempt, grant)))
+                    share = (number - grant.number) / (len(group) - grant.number)
+                    back.append(Refused(attempt, self._refusal(attempt, grant, share)))
         waiting = sum(not isinstance(one.outcome, Fallen) for one in back)
         self._on_answer(len(attempts) - waiting, waiting)
         return [one for one in attempts if one.permits is not None], back
@@ -156,9 +160,15 @@ class Admission:
         shared = self._groups.get(name)
         return self._tenants[name].of(attempt.tenant) if shared is None else shared
 
-    def _refusal(self, attempt: Attempt, grant: Grant) -> Outcome | Fallen:
+    def _refusal(self, attempt: Attempt, grant: Grant, share: float) -> Outcome | Fallen:
+        """What becomes of its job. What is reserved comes back bit by bit: parked jobs look again
+        one after the other, not all at once only to find room for the first of them."""
         unavailable = _unavailable(attempt, grant)
-        return refused(attempt, unavailable) or self.outcome_of(unavailable)
+        outcome = refused(attempt, unavailable) or self.outcome_of(unavailable)
+        if grant.reason in _COMES_BACK and isinstance(outcome, Snoozed):
+            delay_us = max(_SHORTEST_US, round(outcome.delay_us * share))
+            return structs.replace(outcome, delay_us=delay_us)
+        return outcome
 
     def outcome_of(self, error: UpstreamUnavailable) -> Outcome:
         """What becomes of a job whose call is not allowed; no attempt is used."""

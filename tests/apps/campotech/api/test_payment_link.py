@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -14,7 +15,7 @@ from apps.sandbox import Fault
 from tests.apps.campotech.business import Business
 
 
-def preferences(sandbox: Sandbox, invoice: UUID) -> list[dict[str, Any]]:
+def preferences(sandbox: Sandbox, invoice: UUID) -> list[Mapping[str, Any]]:
     made = sandbox.mercadopago.account.preferences.values()
     return [one for one in made if one["external_reference"] == str(invoice)]
 

@@ -1,0 +1,37 @@
+"""What becomes of jobs while the rest of a budget is reserved by others."""
+
+from __future__ import annotations
+
+import asyncio
+
+from faena import Budget, Faena, Price, Queue
+from tests._support.eventually import eventually
+from tests._support.working import Working
+
+
+async def test_jobs_that_wait_for_reserved_money_look_again_one_after_the_other(
+    shop: Faena, working: Working
+) -> None:
+    ai = shop.upstream("ai", prices=[Price("call", "1 USD")], budgets=[Budget("1 USD")])
+    free = asyncio.Event()
+    queue = shop.queue("answers", concurrency=11)
+
+    @queue.task(upstreams=[ai])
+    async def answer(_number: int) -> None:
+        await free.wait()
+
+    @queue.task
+    async def count(_number: int) -> None:
+        """Needs nobody, so the queue is not held."""
+
+    await answer.enqueue_many([*range(11)])
+    async with working(shop):
+        await eventually(lambda: _are_parked(queue, 10))
+        waiting = await queue.jobs(state="delayed")
+        free.set()
+    dues = sorted(one.due_at for one in waiting.jobs if one.due_at)
+    assert max(dues) - min(dues) > 500_000, "not all at once"
+
+
+async def _are_parked(queue: Queue, number: int) -> bool:
+    return (await queue.overview()).counts["delayed"] == number
