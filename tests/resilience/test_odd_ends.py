@@ -360,7 +360,7 @@ async def test_where_there_are_limits_an_old_permit_is_not_used(shop: Faena) -> 
         assert permit_of(fresh, upstream) is not None
         answer.permits.sent_at -= 2
         assert (permit_of(old, upstream) is not None) == is_used
-        assert old.called == {upstream.name}, "its handler is not the call"
+        assert {*(old.called or ())} == {upstream.name}, "its handler is not the call"
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, cast
 from faena.engine.calls.resilience import BAD, VOID
 from faena.resilience.call_group import CallGroup, Counter, Permits, Service
 from faena.resilience.closing import Closings
-from faena.resilience.permits import Holder
+from faena.resilience.permits import Holder, Permit
 from faena.resilience.sorting import Sorted, meaning_of
 
 
@@ -71,7 +71,7 @@ def take_back(holder: Holder, returned: Returned) -> None:
     permits = holder.permits
     if permits is None:  # the attempt was given up meanwhile, and is paid
         return
-    holder.called = None if returned.called is None else {*returned.called}
+    holder.called = None if returned.called is None else dict.fromkeys(returned.called)
     holder.spent = dict(returned.spent) if returned.spent else None
     group = permits.group
     for end in returned.ended:
@@ -95,7 +95,7 @@ class Borrower:
         self._lent = _Lent(loan, services)
         self.permits: Permits | None = self._lent
         self.probe, self.tenant, self.task_name = loan.probe, loan.tenant, loan.task
-        self.called: set[str] | None = None
+        self.called: dict[str, Permit | None] | None = None
         self.used: dict[str, dict[str, int]] | None = None
         self.spent: dict[str, int] | None = None
         self.started = time.monotonic()

@@ -27,8 +27,9 @@ class Holder(Protocol):
     permits: Permits | None
     probe: str
     """The name of its permit, if it is a probe."""
-    called: set[str] | None
-    """The upstreams it has called itself; None while it has called none."""
+    called: dict[str, Permit | None] | None
+    """The upstreams it has called itself, and the permit that the first call to each used, if it
+    was the job's; None while it has called none."""
     used: dict[str, dict[str, int]] | None
     """What its handler says that it has used, by upstream and item; None: nothing was said."""
     spent: dict[str, int] | None
@@ -78,6 +79,11 @@ class Permit:
         """What it has used, by item, as far as that was said."""
         self.spent: int | None = None
         """What it has cost, if that was said."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the call has ended."""
+        return self._is_over
 
     @property
     def is_probe(self) -> bool:
@@ -157,19 +163,22 @@ def permit_of(holder: Holder, service: Service) -> Permit | None:
     if permits is None or service.name not in permits.group.names:
         return None
     if called is None:
-        called = holder.called = set()
+        called = holder.called = {}
     if service.name in called:
         return None
-    called.add(service.name)
+    called[service.name] = None
     now = time.monotonic()
     if now >= permits.lapses_at:  # the process was frozen: others may have spent the money
         _drop_probe(holder, permits, service)
         return None
     if holder.probe:
-        return Permit(permits, service, holder.probe)
+        called[service.name] = permit = Permit(permits, service, holder.probe)
+        return permit
     permits.group.refuse_closed()
-    is_late = now > permits.sent_at + service.call_within_s
-    return None if is_late else Permit(permits, service)
+    if now > permits.sent_at + service.call_within_s:
+        return None
+    called[service.name] = permit = Permit(permits, service)
+    return permit
 
 
 def ask_instead(holder: Holder, service: Service) -> None:
@@ -177,8 +186,24 @@ def ask_instead(holder: Holder, service: Service) -> None:
     permits, called = holder.permits, holder.called
     if permits is None or service.name not in permits.group.names or service.name in (called or ()):
         return
-    holder.called = {*(called or ()), service.name}
+    holder.called = {**(called or {}), service.name: None}
     _drop_probe(holder, permits, service)
+
+
+def give_back(holder: Holder, service: Service) -> None:
+    """What a job has reserved, before a call of its own asks anew; in the event loop's thread.
+
+    Otherwise it would wait for what it holds itself, or two jobs for each other. Not while a call
+    that uses the job's permit is under way.
+    """
+    permits, called = holder.permits, holder.called
+    if permits is None or holder.probe or service.name not in permits.group.names:
+        return
+    if any(one is not None and not one.is_over for one in (called or {}).values()):
+        return
+    holder.called = {**(called or {}), service.name: None}
+    holder.permits = None
+    permits.end()
 
 
 def _drop_probe(holder: Holder, permits: Permits, service: Service) -> None:
@@ -191,6 +216,8 @@ def end_handler(holder: Holder, permits: Permits, error: BaseException | None) -
 
     Of several upstreams it cannot be told which one an error is about.
     """
+    if holder.permits is None:  # it was given back
+        return
     holder.permits = None
     group, called, spent = permits.group, holder.called, holder.spent
     if error is called is spent is None and permits.is_plain:

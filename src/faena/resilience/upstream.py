@@ -38,6 +38,7 @@ from faena.resilience.permits import (
     Holder,
     Permit,
     ask_instead,
+    give_back,
     permit_of,
 )
 from faena.resilience.question import Wanted
@@ -236,7 +237,10 @@ class Upstream:
         group = gate.group([self], whose if self.has_scopes else "", task)
         if micro is None and (permits := group.take(time.monotonic())):
             return Permit(permits, self, is_alone=True)
-        last = time.monotonic() + self._timeout_s if held and held.called else 0.0
+        last = 0.0
+        if held is not None:
+            last = time.monotonic() + self._timeout_s if held.called else last
+            give_back(held, self)
         while True:
             (answer,) = await gate.admit([Wanted(group, 1, estimate=micro)])
             permits, grant = answer

@@ -13,6 +13,7 @@ from faena.declaring.handler import Handler
 from faena.engine.scripts import Claim
 from faena.job import Job
 from faena.resilience.call_group import Permits
+from faena.resilience.permits import Permit
 from faena.retry import Retry
 
 
@@ -77,7 +78,7 @@ class Attempt:
         self.permits: Permits | None = None
         """What it may call, where its task names upstreams."""
         self.probe = ""  # the name of its permit, if its call is a probe
-        self.called: set[str] | None = None
+        self.called: dict[str, Permit | None] | None = None
         """The upstreams that its handler has called itself; None while it has called none."""
         self.used: dict[str, dict[str, int]] | None = None
         """What its handler says that calls have used, by upstream and item, if it does."""
