@@ -23,7 +23,9 @@ from apps.stage.crew import Fallen
 from apps.stage.stage import Stage, Wanted, open_stage
 
 _LOOK_EVERY_S: Final = 0.5
-_DRAIN_WITHIN_S: Final = 120.0
+_AI_COSTS: Final = 0.0045
+"""Dollars that a business may spend on a day: less than it would."""
+_DRAIN_WITHIN_S: Final = 300.0
 _SETTLED: Final = """
     SELECT (SELECT count(*) FROM faena.outbox)
         + (SELECT count(*) FROM campotech.invoices WHERE status IN ('pending', 'sending'))
@@ -75,7 +77,11 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument("--seed", type=int, default=1, help="of all that is random (default: 1)")
     parser.add_argument(
-        "--ai-budget", default=None, metavar="USD", help="of a day (default: less than needed)"
+        "--ai-budget",
+        default=None,
+        type=float,
+        metavar="USD",
+        help="of a day (default: less than needed)",
     )
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     options = parser.parse_args()
@@ -83,16 +89,18 @@ def _arguments() -> argparse.Namespace:
         parser.error(f"--orgs must be 2 to 5000, got {options.orgs}")
     if not 10 <= options.speed <= 2_000:
         parser.error(f"--speed must be 10 to 2000, got {options.speed:g}")
+    if options.ai_budget is not None and not 0.01 <= options.ai_budget <= 1e6:
+        parser.error(f"--ai-budget must be dollars, 0.01 or more, got {options.ai_budget:g}")
     return options
 
 
 async def _run(options: argparse.Namespace, directory: Path, screen: Screen) -> Verdict:
-    budget = options.ai_budget or f"{options.orgs * 0.0045:.2f}"
+    budget = options.ai_budget or max(0.1, options.orgs * _AI_COSTS)
     wanted = Wanted(
         organizations=options.orgs,
         speed=options.speed,
         seed=options.seed,
-        environ={"OPENAI_DAILY_BUDGET": f"{budget} USD"},
+        environ={"OPENAI_DAILY_BUDGET": f"{budget:.2f} USD"},
     )
     async with open_stage(wanted, directory, screen.say) as stage:
         return await _play(stage, options, screen)
@@ -106,6 +114,7 @@ async def _play(stage: Stage, options: argparse.Namespace, screen: Screen) -> Ve
     looking = [
         asyncio.create_task(watch.listen()),
         asyncio.create_task(_look(watch, stage, screen)),
+        asyncio.create_task(people.receive()),
     ]
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -11,6 +11,7 @@ import uuid
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any, Final
 from uuid import UUID
 
@@ -24,6 +25,8 @@ from apps.stage.town import Business
 from faena.errors import Overloaded, StoreUnavailable
 
 _AT_ONCE: Final = 32
+_MOST_STATUSES: Final = 100
+_DELIVERED_AFTER_S: Final = 0.5
 _TRIES: Final = 200
 _LEAST_PAUSE_S: Final = 0.05
 _MOST_PAUSE_S: Final = 1.0
@@ -86,7 +89,7 @@ class People:
     async def _campaign(self, business: Business, _act: Act) -> None:
         """A message to each of many customers, and the month's invoices, all at once."""
         for number in range(CAMPAIGN):
-            text = f"Promo de noviembre, {number}: 20 % en mantenimiento"
+            text = f"Promo del día {self._day}, {number}: 20 % en mantenimiento"
             await self._message(business, number, text)
             self.accepted.campaign.add(text)
         for number in range(MONTH):
@@ -142,19 +145,31 @@ class People:
     async def _text(self, business: Business, act: Act) -> None:
         whatsapp, customer = self._stage.sandbox.whatsapp, business.customers[act.number % 3]
         event = whatsapp.text(customer.digits, act.given, name=customer.name)
-        await self._tell(business, event)
+        await self._tell(business.phone_number_id, event)
         self.accepted.texts += 1
 
     async def _voice(self, business: Business, act: Act) -> None:
         whatsapp, customer = self._stage.sandbox.whatsapp, business.customers[0]
-        await self._tell(business, whatsapp.voice(customer.digits, spoken(act.given)))
+        event = whatsapp.voice(customer.digits, spoken(act.given))
+        await self._tell(business.phone_number_id, event)
         self.accepted.recordings += 1
 
-    async def _tell(self, business: Business, event: Any) -> None:
+    async def receive(self) -> None:
+        """Customers' phones get our messages, which Meta tells us, until cancelled."""
+        whatsapp, told = self._stage.sandbox.whatsapp, 0
+        while True:
+            new = [*islice(whatsapp.conversation.sent, told, told + _MOST_STATUSES)]
+            if new:
+                events = [whatsapp.status(one, "delivered") for one in new]
+                await self._tell(whatsapp.phone_number_id, *events)
+                told += len(new)
+            await asyncio.sleep(_DELIVERED_AFTER_S)
+
+    async def _tell(self, number: str, *events: Any) -> None:
         """What Meta does: the same webhook until somebody takes it."""
         url = f"{self._stage.url}/webhooks/whatsapp"
         whatsapp = self._stage.sandbox.whatsapp
-        sent = await whatsapp.notify(url, event, number=business.phone_number_id)
+        sent = await whatsapp.notify(url, *events, number=number)
         for _ in range(_TRIES):
             if sent.status == 200:
                 return

@@ -20,9 +20,9 @@ NOISY: Final = 0
 CAMPAIGN, MONTH = 200, 30
 CAMPAIGN_AT: Final = 9 * 60 + 30
 TROUBLES: Final = {
-    "kill": CAMPAIGN_AT + 10,
     "outage": 11 * 60,
-    "kill again": 11 * 60 + 30,
+    "kill": 11 * 60 + 12,
+    "kill again": 14 * 60,
 }
 _VOICE_EVERY: Final = 3
 _PAID: Final = 0.5

@@ -7,25 +7,22 @@ system: that an invoice has one CAE is counted, not believed.
 from __future__ import annotations
 
 import time
-from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from itertools import pairwise
 from typing import Any, Final
 
 from apps.campotech import registry
+from apps.demo import count
 from apps.demo.people import Accepted
 from apps.demo.trouble import Happened
 from apps.demo.watch import Seen
-from apps.sandbox.ledger import Entry
 from apps.stage.stage import Stage
 
 _REQUEST: Final = "FECAESolicitar"
 _SEND: Final = "POST /{id}/messages"
 _INVOICES: Final = """
-    SELECT one.id, owner.cuit, one.number, one.cae, one.status, one.created_at, one.issued_at,
+    SELECT one.id, owner.cuit, one.number, one.cae, one.status, one.created_at,
         one.pdf_key, one.paid_cents
     FROM campotech.invoices one JOIN campotech.organizations owner ON owner.id = one.organization_id
     ORDER BY one.number
@@ -103,53 +100,26 @@ async def judge(stage: Stage, accepted: Accepted, happened: Happened, seen: Seen
 
 async def _invoices(verdict: Verdict, stage: Stage, accepted: Accepted) -> None:
     rows = await stage.rows(_INVOICES)
-    known = {row[0] for row in rows}
     issued = [row for row in rows if row[4] == "issued"]
+    lost = set(accepted.invoices) - {row[0] for row in rows}
     verdict.add("invoices", len(accepted.invoices), "accepted by the API")
-    verdict.none("lost", len(set(accepted.invoices) - known), "accepted, and nowhere to be found")
+    verdict.none("lost", len(lost), "accepted, and nowhere to be found")
     verdict.none("not issued", len(rows) - len(issued), "without a CAE at the end")
-    verdict.none("no PDF", sum(row[7] is None for row in issued), "issued, and never printed")
+    verdict.none("no PDF", sum(row[6] is None for row in issued), "issued, and never printed")
+    vouchers = [count.Voucher(row[1], row[2], row[3], row[5]) for row in issued]
     entries = stage.sandbox.afip.ledger.of(_REQUEST, "ok")
-    at_afip = Counter(one.subject for one in entries)
-    verdict.none(
-        "doubled at AFIP", abs(sum(at_afip.values()) - len(issued)), "CAEs beyond one per invoice"
-    )
-    verdict.none("wrong CAE", _wrong(issued, entries), "not the one that the tax office gave")
-    verdict.none("gaps", _gaps(issued), "numbers that a business has skipped")
-    verdict.none("inversions", _inversions(issued), "numbers against the order of the requests")
-    wrong = [one for one, cents in accepted.payments.items() if _paid(rows, one) != cents]
-    verdict.add("payments", len(accepted.payments), "told by MercadoPago")
-    verdict.none("not counted", len(wrong), "payments that their invoice does not show, once")
-
-
-def _wrong(issued: Iterable[tuple[Any, ...]], entries: Iterable[Entry]) -> int:
     given = {name: cae for one in entries for name, cae in one.detail["caes"].items()}
-    ours = {f"{row[1]}/1/6/{row[2]}": row[3] for row in issued}
-    return sum(given.get(name) != cae for name, cae in ours.items())
-
-
-def _by_business(issued: Iterable[tuple[Any, ...]]) -> dict[str, list[tuple[int, datetime]]]:
-    found: dict[str, list[tuple[int, datetime]]] = defaultdict(list)
-    for row in issued:
-        found[row[1]].append((row[2], row[5]))
-    return found
-
-
-def _gaps(issued: Iterable[tuple[Any, ...]]) -> int:
-    series = _by_business(issued).values()
-    return sum(max(number for number, _ in one) - len(one) for one in series)
-
-
-def _inversions(issued: Iterable[tuple[Any, ...]]) -> int:
-    total = 0
-    for one in _by_business(issued).values():
-        times = [at for _, at in sorted(one)]
-        total += sum(later < earlier for earlier, later in pairwise(times))
-    return total
-
-
-def _paid(rows: Iterable[tuple[Any, ...]], invoice: Any) -> int:
-    return next((row[8] for row in rows if row[0] == invoice), 0)
+    doubled = abs(len(entries) - len(issued))
+    verdict.none("doubled at AFIP", doubled, "vouchers there beyond one for each invoice")
+    wrong = count.wrong_caes(vouchers, given)
+    verdict.none("wrong CAE", wrong, "not the one that the tax office gave")
+    verdict.none("gaps", count.gaps(vouchers), "numbers that a business has skipped")
+    inversions = count.inversions(vouchers)
+    verdict.none("inversions", inversions, "numbers against the order of the requests")
+    paid = {row[0]: row[7] for row in rows}
+    missed = sum(paid.get(one) != cents for one, cents in accepted.payments.items())
+    verdict.add("payments", len(accepted.payments), "told by MercadoPago")
+    verdict.none("not counted", missed, "payments that their invoice does not show, once")
 
 
 # -- attempts, limits, messages -------------------------------------------------------------------
@@ -180,17 +150,8 @@ def _limits(verdict: Verdict, stage: Stage, starts: list[tuple[Any, ...]]) -> No
         for queue, tenant, at, *_ in starts:
             if queue == row.name:
                 groups[tenant if row.isolation == "org" else None].append(at)
-        excess += sum(_over(times, window, limit.max) for times in groups.values())
+        excess += sum(count.excess(times, window, limit.max) for times in groups.values())
     verdict.none("over a limit", excess, "starts beyond what a window of a limit holds")
-
-
-def _over(times: list[datetime], window: timedelta, most: int) -> int:
-    times.sort()
-    worst = 0
-    for index, at in enumerate(times):
-        first = bisect_right(times, at - window)
-        worst = max(worst, index + 1 - first - most)
-    return worst
 
 
 async def _messages(verdict: Verdict, stage: Stage, accepted: Accepted) -> None:
@@ -232,22 +193,15 @@ def _tenants(verdict: Verdict, stage: Stage, starts: list[tuple[Any, ...]]) -> N
         times = sorted(row[5] for row in loud)
         since, until = times[len(times) // 10], times[-len(times) // 10]
         quiet = [row for row in rows if row[1] != noisy]
-        during = [row[4] for row in quiet if since <= row[5] <= until]
-        before = [row[4] for row in quiet if row[5] < since]
-        note = f"{queue}: before {_at(before, 99)}; the noisy one itself {_at_rows(loud)}"
-        verdict.add("quiet p99", _at(during, 99), note)
+        during = [row for row in quiet if since <= row[5] <= until]
+        before = [row for row in quiet if row[5] < since]
+        note = f"{queue}: before {_ms(before)}; the noisy one itself {_ms(loud)}"
+        verdict.add("quiet p99", _ms(during), note)
 
 
-def _at_rows(rows: list[tuple[Any, ...]]) -> str:
-    return _at([row[4] for row in rows], 99)
-
-
-def _at(values: list[float], percent: int) -> str:
-    if not values:
-        return "-"
-    ordered = sorted(values)
-    value = ordered[min(len(ordered) - 1, len(ordered) * percent // 100)]
-    return f"{value * 1000:,.0f} ms"
+def _ms(rows: list[tuple[Any, ...]]) -> str:
+    wait_s = count.percentile([row[4] for row in rows], 99)
+    return "-" if wait_s is None else f"{wait_s * 1000:,.0f} ms"
 
 
 def _troubles(verdict: Verdict, stage: Stage, happened: Happened, seen: Seen) -> None:

@@ -27,7 +27,7 @@ from apps.stage.town import PLATFORM, Business
 
 _OTHERS: Final = ("FAENA_", "REDIS_", "CAMPOTECH_", "WORKER_", "AFIP_", "MP_", "WHATSAPP_")
 """Settings of somebody else's installation: a stage has its own."""
-_UP_WITHIN_S: Final = 60.0
+_UP_WITHIN_S: Final = 300.0
 _LOOK_EVERY_S: Final = 0.1
 _CONNECTIONS: Final = httpx.Limits(max_connections=64, max_keepalive_connections=64)
 

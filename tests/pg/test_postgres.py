@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 from typing import LiteralString
@@ -15,6 +17,7 @@ from faena import Faena
 from faena.embedded.directory import DataDirectory
 from faena.errors import ArgumentError, ConfigError, StoreRejected, StoreUnavailable
 from faena.pg import Postgres
+from faena.pg.embedded import EmbeddedPostgres
 from tests._support import guard
 from tests._support.eventually import PATIENCE_S, eventually
 from tests._support.valkey import free_port
@@ -149,6 +152,32 @@ async def test_without_a_url_it_has_a_server_of_its_own(home: Path) -> None:
         found = await connection.execute("SELECT current_setting('listen_addresses')")
         assert await found.fetchone() == ("",)
     assert not (home / ".faena" / "postgres" / "postmaster.pid").exists()
+
+
+_USER = """
+import sys, time
+from pathlib import Path
+from faena.pg.embedded import EmbeddedPostgres
+EmbeddedPostgres(Path(sys.argv[1])).join()
+print("joined", flush=True)
+time.sleep(600)
+"""
+
+
+def test_a_process_that_was_killed_does_not_keep_the_server_running(home: Path) -> None:
+    directory = home / ".faena" / "postgres"
+    server = EmbeddedPostgres(directory)
+    server.join()
+    try:
+        with subprocess.Popen(
+            [sys.executable, "-c", _USER, str(directory)], stdout=subprocess.PIPE
+        ) as other:
+            assert other.stdout is not None
+            assert other.stdout.readline() == b"joined\n"
+            other.kill()
+    finally:
+        server.leave()
+    assert not (directory / "postmaster.pid").exists()
 
 
 def _end(database: str, number: int) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+import signal
 import sys
 from typing import Final
 
@@ -41,6 +42,10 @@ def serve(*, host: str = "127.0.0.1", port: int) -> int:
 
 
 async def _serve(settings: Settings, host: str, port: int) -> None:
+    # Uvicorn raises the signal again that has ended it, which must not end the process before the
+    # system is closed.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, lambda: None)
     async with System(settings) as system:
         config = uvicorn.Config(
             create(system),

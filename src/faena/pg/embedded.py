@@ -7,6 +7,7 @@ one to leave stops it.
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import warnings
 from pathlib import Path
@@ -35,6 +36,7 @@ class EmbeddedPostgres:
         with self._one_at_a_time:
             try:
                 self._server = library.get_server(self._directory, cleanup_mode="stop")
+                _forget_dead(self._server)
                 return str(self._server.get_uri())
             except Exception as failed:
                 self._forget()
@@ -50,6 +52,7 @@ class EmbeddedPostgres:
         with self._one_at_a_time:
             server, self._server = self._server, None
             if server is not None:
+                _forget_dead(server)
                 server.cleanup()
                 self._forget()
 
@@ -58,6 +61,26 @@ class EmbeddedPostgres:
         start has failed or it was left."""
         self._server = None
         _library().PostgresServer._instances.pop(self._directory, None)  # noqa: SLF001 - see above
+
+
+def _forget_dead(server: Any) -> None:
+    """The library counts processes that were killed as if they still used the server, which would
+    then never be stopped."""
+    with server._lock:  # noqa: SLF001 - shared by all processes of the directory
+        known: list[int] = server.global_process_id_list._get()  # noqa: SLF001 - as above
+        alive = [one for one in known if _is_alive(one)]
+        if alive != known:
+            server.global_process_id_list.put(alive)
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def _library() -> Any:
