@@ -44,17 +44,36 @@ async def _ensure(pg: Postgres) -> None:
 
 async def _convert(pg: Postgres) -> None:
     conversion = pg.convert("visits", by="at", every="day", ahead=3, tenant="organization_id")
-    async with pg.transaction() as connection:
-        found = await connection.execute("SELECT step FROM faena.conversions")
-        step = await found.fetchone()
-    if step is None or step[0] != "swapped":
+    if await _step(pg) not in {"swapped", "finished"}:
         await conversion.run()
         await conversion.swap()
+
+
+async def _step(pg: Postgres) -> str | None:
+    async with pg.transaction() as connection:
+        found = await connection.execute("SELECT step FROM faena.conversions")
+        row = await found.fetchone()
+    return None if row is None else row[0]
 
 
 async def _convert_back(pg: Postgres) -> None:
     await _convert(pg)
     await pg.conversion("visits").revert()
+
+
+async def _convert_all(pg: Postgres) -> None:
+    """With all that a conversion may be: swapped, reverted, swapped again, and ended."""
+    if await _step(pg) not in {"swapped", "finished"}:
+        await _convert_back(pg)
+        await _convert(pg)
+    await pg.conversion("visits").finish(drop=True)
+
+
+async def _cancel(pg: Postgres) -> None:
+    conversion = pg.convert("visits", by="at", every="day", ahead=3, tenant="organization_id")
+    if await _step(pg) != "cancelling":
+        await conversion.run()
+    await conversion.cancel()
 
 
 async def _rollup(pg: Postgres) -> None:
@@ -63,4 +82,11 @@ async def _rollup(pg: Postgres) -> None:
     await made.backfill(date(2025, 3, 1), date(2025, 3, 3))
 
 
-PLANS.update(ensure=_ensure, convert=_convert, convert_back=_convert_back, rollup=_rollup)
+PLANS.update(
+    ensure=_ensure,
+    convert=_convert,
+    convert_back=_convert_back,
+    convert_all=_convert_all,
+    cancel=_cancel,
+    rollup=_rollup,
+)

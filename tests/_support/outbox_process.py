@@ -66,15 +66,21 @@ def relay(plan: OutboxPlan) -> None:
     asyncio.run(work())
 
 
-def relay_until(plan: OutboxPlan, fatal: int) -> None:
-    """Relays until all is settled, or is killed before its n-th call of database or broker."""
+def relay_until(plan: OutboxPlan, fatal: int, how: int = signal.SIGKILL) -> None:
+    """Relays until all is settled; killed, or frozen, before its n-th call of database or broker.
+
+    One that is frozen is ended by the server after a second.
+    """
     seen = 0
 
     def count() -> None:
         nonlocal seen
         seen += 1
         if seen == fatal:
-            os.kill(os.getpid(), signal.SIGKILL)
+            os.kill(os.getpid(), how)
+
+    if how == signal.SIGSTOP:
+        _end_frozen_after(1.0)
 
     for owner, name in ((psycopg.AsyncConnection, "execute"), (Wire, "call"), (Wire, "run")):
         setattr(owner, name, _counted(getattr(owner, name), count))
@@ -113,8 +119,12 @@ def relay_frozen(plan: OutboxPlan, when: str, frozen_s: float) -> None:
         return results
 
     Dispatch.send = freezing
-    relaying.OutboxRelay.__init__.__defaults__ = (relaying.RelayTerms(frozen_s=frozen_s),)
+    _end_frozen_after(frozen_s)
     relay(plan)
+
+
+def _end_frozen_after(frozen_s: float) -> None:
+    relaying.OutboxRelay.__init__.__defaults__ = (relaying.RelayTerms(frozen_s=frozen_s),)
 
 
 def sell_until(plan: OutboxPlan, fatal: int) -> None:

@@ -3,72 +3,38 @@
 from __future__ import annotations
 
 import asyncio
-import random
 from pathlib import Path
-from typing import Any
 
-import psycopg
 import pytest
 
 from faena.pg import Postgres
 from tests._support import killed_statement
 from tests._support.eventually import PATIENCE_S
 from tests._support.forked import Forked
+from tests._support.search import IS_FULL
+from tests._support.visit_writers import TABLE, Writers
 
-TABLE = """
-    CREATE TABLE visits (id int PRIMARY KEY, organization_id text, at timestamptz NOT NULL,
-                         version int NOT NULL);
-    CREATE INDEX ON visits (at);
-    INSERT INTO visits SELECT n, 'o' || n % 5, now() - n * interval '1 minute', 0
-      FROM generate_series(1, 4000) n;
+ROWS = 4000
+FEW = 300
+TWIN, BEFORE = "visits_partitioned", "visits_before_partitions"
+BESIDE = {
+    "preparing": None,
+    "copying": None,
+    "copied": TWIN,
+    "swapped": BEFORE,
+    "finished": None,
+    "cancelling": None,
+}
+"""The table that must have the same rows at each step."""
+ENDS = {"convert": "swapped", "convert_back": "copied", "convert_all": "finished", "cancel": None}
+"""The step at which each plan ends."""
+PARTS = 2
+STRIDE = PARTS if IS_FULL else 150
+NOTHING = f"""
+    DROP TABLE IF EXISTS visits, {TWIN}, {BEFORE};
+    DROP FUNCTION IF EXISTS faena.public_visits_forward(), faena.public_visits_backward();
+    TRUNCATE faena.conversions;
 """
-
-
-class Writers:
-    """Programs that insert, update, move and delete rows, and remember what was committed."""
-
-    def __init__(self, url: str, seed: int) -> None:
-        self._url = url
-        self._random = random.Random(seed)
-        self.rows: dict[int, int] = dict.fromkeys(range(1, 4001), 0)
-        self.writes = 0
-        self._is_over = False
-
-    async def work(self, mine: int, of: int) -> None:
-        """Write rows of its own until told to stop; a transaction that is refused is repeated."""
-        async with await psycopg.AsyncConnection.connect(self._url, autocommit=True) as connection:
-            number = 10_000 * (mine + 1)
-            while not self._is_over:
-                number += of
-                ids = [one for one in self._random.sample(range(1, 4001), 12) if one % of == mine]
-                async with connection.transaction():
-                    await self._write(connection, number, ids)
-                self.rows[number] = 0
-                for place, one in enumerate(ids):
-                    if one not in self.rows:
-                        continue
-                    if place % 3 == 2:
-                        del self.rows[one]
-                    else:
-                        self.rows[one] += 1
-                self.writes += 1
-
-    async def _write(self, connection: Any, number: int, ids: list[int]) -> None:
-        await connection.execute("INSERT INTO visits VALUES (%s, 'new', now(), 0)", [number])
-        for place, one in enumerate(ids):
-            if place % 3 == 0:
-                words = "UPDATE visits SET version = version + 1 WHERE id = %s"
-            elif place % 3 == 1:
-                words = (
-                    "UPDATE visits SET version = version + 1,"
-                    " at = now() - id %% 3 * interval '1 day' WHERE id = %s"
-                )
-            else:
-                words = "DELETE FROM visits WHERE id = %s"
-            await connection.execute(words, [one])
-
-    def stop(self) -> None:
-        self._is_over = True
 
 
 async def rows_of(pg: Postgres, table: str) -> dict[int, int]:
@@ -79,43 +45,82 @@ async def rows_of(pg: Postgres, table: str) -> dict[int, int]:
     return dict(rows)
 
 
+async def check_equal(pg: Postgres, table: str) -> None:
+    async with pg.transaction() as connection:
+        pair = f"SELECT * FROM visits EXCEPT ALL SELECT * FROM {table}"
+        assert await (await connection.execute(pair.encode())).fetchall() == []
+
+
+async def make(pg: Postgres, rows: int) -> None:
+    async with pg.transaction() as connection:
+        await connection.execute(f"{NOTHING}{TABLE.format(rows=rows)}".encode())
+
+
+async def run(pg: Postgres, plan: str, fatal: int, log: Path) -> int:
+    """One process, beside whoever writes; how it ended."""
+    process = Forked(killed_statement.run, await pg.url(), plan, fatal, log=log)
+    ended = await asyncio.to_thread(process.wait, PATIENCE_S)
+    assert ended in {0, -9}, await asyncio.to_thread(log.read_text)
+    return ended
+
+
+async def step_of(pg: Postgres) -> str | None:
+    async with pg.transaction() as connection:
+        found = await connection.execute("SELECT step FROM faena.conversions")
+        row = await found.fetchone()
+    return None if row is None else row[0]
+
+
+async def check(pg: Postgres, writers: Writers) -> str | None:
+    """What programs see is what they have written, and so is what is kept equal; the step."""
+    step = await step_of(pg)
+    assert await rows_of(pg, "visits") == writers.rows
+    other = None if step is None else BESIDE[step]
+    if other is not None:
+        assert await rows_of(pg, other) == writers.rows
+        await check_equal(pg, other)
+    return step
+
+
 @pytest.mark.parametrize("plan", ["convert", "convert_back"])
 @pytest.mark.parametrize("part", range(3))
 async def test_rows_written_during_a_conversion_that_is_killed_all_the_time_are_in_both_tables(
     pg: Postgres, tmp_path: Path, plan: str, part: int
 ) -> None:
-    async with pg.transaction() as connection:
-        await connection.execute(TABLE.encode())
+    await make(pg, ROWS)
     writers = Writers(await pg.url(), part)
-    writing = [asyncio.create_task(writers.work(mine, 2)) for mine in range(2)]
-    try:
-        fatal, ended = 4 + part, None
+    async with writers.at_work():
+        fatal, ended = 4 + part, -9
         while ended != 0:
-            process = Forked(
-                killed_statement.run, await pg.url(), plan, fatal, log=tmp_path / "log"
-            )
-            ended = await asyncio.to_thread(process.wait, PATIENCE_S)
-            assert ended in {0, -9}, (tmp_path / "log").read_text()
+            ended = await run(pg, plan, fatal, tmp_path / "log")
             fatal += 7 if fatal < 100 else 40
-        before = writers.writes
-        while writers.writes < before + 5:
-            await asyncio.sleep(0)
-            assert not any(one.done() for one in writing)
-    finally:
-        writers.stop()
-        await asyncio.gather(*writing)
-    other = "visits_before_partitions" if plan == "convert" else "visits_partitioned"
-    assert await rows_of(pg, "visits") == writers.rows
-    assert await rows_of(pg, other) == writers.rows
-    async with pg.transaction() as connection:
-        pair = f"SELECT * FROM visits EXCEPT ALL SELECT * FROM {other}"
-        assert await (await connection.execute(pair.encode())).fetchall() == []
+    assert await check(pg, writers) == ENDS[plan]
+
+
+@pytest.mark.parametrize("plan", ["convert_all", "cancel"])
+@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.timeout(3600 if IS_FULL else 120)
+async def test_a_conversion_that_is_killed_before_any_of_its_statements_is_ended_by_the_next(
+    pg: Postgres, tmp_path: Path, plan: str, part: int
+) -> None:
+    """Each time a new table, and one kill: it comes before each statement, also in the swap."""
+    fatal, ended, log = 1 + part * STRIDE // PARTS, -9, tmp_path / "log"
+    while ended != 0:
+        await make(pg, FEW)
+        writers = Writers(await pg.url(), fatal, rows=FEW)
+        async with writers.at_work():
+            ended = await run(pg, plan, fatal, log)
+        await check(pg, writers)
+        async with writers.at_work():
+            assert await run(pg, plan, 0, log) == 0
+        assert await check(pg, writers) == ENDS[plan]
+        fatal += STRIDE
+    assert fatal > 100
 
 
 async def test_two_processes_convert_one_table_together(pg: Postgres) -> None:
-    async with pg.transaction() as connection:
-        await connection.execute(TABLE.encode())
+    await make(pg, ROWS)
     conversions = [pg.convert("visits", by="at", every="day", ahead=1) for _ in range(2)]
     await asyncio.gather(*(one.run() for one in conversions))
     await conversions[0].swap()
-    assert await rows_of(pg, "visits") == dict.fromkeys(range(1, 4001), 0)
+    assert await rows_of(pg, "visits") == dict.fromkeys(range(1, ROWS + 1), 0)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
 
-from faena.pg import pool
+from faena import Faena
+from faena.pg import Postgres, pool
 from faena.pg.pool import PromptConnection, ReadConnection, conninfo
 from tests._support.eventually import PATIENCE_S, eventually
+from tests._support.forked import Forked
 
 
 @pytest.fixture(params=[PromptConnection, ReadConnection])
@@ -58,3 +62,26 @@ async def test_one_that_does_not_is_given_up(
     assert severed == [connection]
     assert asked == [1.0], "seconds"
     assert connection.closed
+
+
+def end_while_connecting() -> None:
+    """A program that does not close its pool, whose server takes connections and is silent."""
+
+    async def work() -> None:
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            listener.setblocking(False)
+            url = f"postgresql://postgres@127.0.0.1:{listener.getsockname()[1]}/silent"
+            pg = Postgres(Faena("silent"), url, relay=False)
+            asking = asyncio.create_task(pg.transaction().__aenter__())
+            await asyncio.get_running_loop().sock_accept(listener)
+            assert not asking.done()
+
+    asyncio.run(work())
+
+
+def test_a_program_ends_while_its_pool_connects(tmp_path: Path) -> None:
+    process = Forked(end_while_connecting, log=tmp_path / "log")
+    try:
+        assert process.wait(PATIENCE_S) == 0, (tmp_path / "log").read_text()
+    finally:
+        process.kill()

@@ -26,9 +26,11 @@ from tests._support.outbox_process import (
     sell_until,
     selling_app,
 )
+from tests._support.search import IS_FULL
 from tests._support.valkey import Server
 from tests._support.working import obliterate, serving
 
+STRIDE = 1 if IS_FULL else 7
 _LEDGER = """
     CREATE TABLE committed (at bigint GENERATED ALWAYS AS IDENTITY, number int);
     CREATE TABLE ran (at bigint GENERATED ALWAYS AS IDENTITY, number int, job text);
@@ -132,6 +134,42 @@ async def test_a_relay_may_die_before_and_after_any_of_its_calls(
     assert fatal > 20
     await eventually(lambda: _is_over(ledger))
     _check_once(ledger, 2 * fatal + 2)
+
+
+@pytest.mark.timeout(3600 if IS_FULL else 120)
+async def test_a_relay_may_be_frozen_before_any_of_its_calls_and_wakes_up_beside_another(
+    plan: OutboxPlan,
+    ledger: psycopg.Connection[Any],
+    worker: Faena,
+    forked: Callable[..., Forked],
+) -> None:
+    fatal, number = 1, 0
+    while True:
+        _commit(plan, number, number + 1)
+        one = forked(relay_until, plan, fatal, signal.SIGSTOP)
+        await eventually(lambda process=one: process.code is not None or _is_stopped(process))
+        if one.code is not None:
+            break
+        _commit(plan, number + 2, number + 3)
+        other = forked(relay, plan)
+        await eventually(lambda: _is_over(ledger))
+        one.send(signal.SIGCONT)
+        _commit(plan, number + 4, number + 5)
+        await eventually(lambda process=one: process.code == 0)
+        await eventually(lambda: _is_over(ledger))
+        other.kill()
+        fatal, number = fatal + STRIDE, number + 6
+    assert one.code == 0
+    assert fatal > 12
+    _check_once(ledger, number + 2)
+
+
+def _is_stopped(process: Forked) -> bool:
+    try:
+        status = Path(f"/proc/{process.pid}/stat").read_text()
+    except OSError:
+        return False
+    return status.rpartition(")")[2].split()[0] == "T"
 
 
 async def test_a_handler_with_an_effect_may_die_at_any_of_its_statements(

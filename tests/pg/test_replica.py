@@ -16,9 +16,9 @@ from psycopg import errors as pg_errors
 from faena import Event, Faena
 from faena.errors import ConfigError, StoreUnavailable
 from faena.pg import Postgres, replica
-from faena.pg.replica import Replayed, Sample, before_header, lag
+from faena.pg.replica import Line, Replayed, Sample, before_header, lag
 from tests._support.eventually import PATIENCE_S, eventually
-from tests._support.postgres import QUICK, Cluster, standby
+from tests._support.postgres import KILLABLE, QUICK, Cluster, standby
 from tests._support.valkey import Server
 
 QUIET = ("autovacuum = off", "checkpoint_timeout = 1h")
@@ -246,6 +246,59 @@ async def test_a_replica_of_another_server_is_not_read(
         assert (await pg.replica.view()).reason == "it is a replica of another server"
 
 
+async def test_a_replica_that_was_ahead_of_the_one_that_was_promoted_is_not_read(
+    app: Faena,
+) -> None:
+    """Its position is beyond that of its new primary, and it lacks what is committed there."""
+    with Cluster(*KILLABLE, *QUIET) as former, standby(former) as heir, standby(former) as left:
+        with former.connected() as connection:
+            connection.execute("CREATE TABLE kept (number int)")
+        await eventually(lambda: _has_replayed(heir, former))
+        heir.stop()
+        with former.connected() as connection:
+            connection.execute(
+                "CREATE TABLE lost AS SELECT repeat('x', 500) FROM generate_series(1, 9000)"
+            )
+        await eventually(lambda: _has_replayed(left, former))
+        former.stop()
+        heir.start()
+        with heir.connected() as connection:
+            connection.execute("SELECT pg_promote()")
+            connection.execute("INSERT INTO kept VALUES (1)")
+        urls = heir.tcp_url(), left.tcp_url()
+        async with Postgres(app, urls[0], replica_url=urls[1], relay=False) as pg:
+            assert await count(pg, "0s") == (1, False)
+            assert await count(pg, "1h") == (1, False)
+            assert (await pg.replica.view()).reason == "it has not followed a promotion"
+
+
+def _has_replayed(follower: Cluster, primary: Cluster) -> bool:
+    with primary.connected() as connection, follower.connected() as other:
+        (position,) = connection.execute("SELECT pg_current_wal_lsn()").fetchone() or ()
+        found = other.execute("SELECT pg_last_wal_replay_lsn() >= %s", [position]).fetchone()
+        return found == (True,)
+
+
+async def test_a_replica_that_follows_a_promotion_is_read_again(app: Faena) -> None:
+    with Cluster(*KILLABLE, *QUIET) as former, standby(former) as heir, standby(former) as left:
+        with former.connected() as connection:
+            connection.execute("CREATE TABLE kept (number int)")
+        for one in (heir, left):
+            await eventually(lambda follower=one: _has_replayed(follower, former))
+        former.stop()
+        with heir.connected() as connection:
+            connection.execute("SELECT pg_promote()")
+            connection.execute("INSERT INTO kept VALUES (1)")
+        with left.connected() as connection:
+            follow = f"host={heir.directory} port={heir.port} user=postgres"
+            connection.execute(f"ALTER SYSTEM SET primary_conninfo = '{follow}'".encode())
+            connection.execute("SELECT pg_reload_conf()")
+        urls = heir.tcp_url(), left.tcp_url()
+        async with Postgres(app, urls[0], replica_url=urls[1], relay=False) as pg:
+            await eventually(lambda: is_on(pg, True, "0s"))
+            assert await count(pg, "0s") == (1, True)
+
+
 async def test_a_role_without_privileges_reads_too(
     app: Faena, primary: Cluster, follower: Cluster
 ) -> None:
@@ -290,14 +343,29 @@ def test_a_bound_that_is_no_duration_is_refused(pg: Postgres, bound: Any) -> Non
 
 
 def test_the_lag_is_what_positions_and_times_prove() -> None:
-    samples = deque([Sample(10.0, 100, 1000.0, 1), Sample(12.0, 200, 1002.0, 1)])
-    assert lag(samples, Replayed(200, None, 0.0, 1), 13.0) == 1.0
-    assert lag(samples, Replayed(199, None, 0.0, 1), 13.0) == 3.0
-    assert lag(samples, Replayed(99, None, 0.0, 1), 13.0) == float("inf")
-    assert lag(samples, Replayed(99, 1001.5, 0.0, 1), 13.0) == 1.5  # by the primary's clock
-    assert lag(samples, Replayed(200, 900.0, 0.0, 1), 11.0) == 0.0
-    assert lag(samples, Replayed(200, 900.0, 0.0, 2), 13.0) is None
-    assert lag(deque(), Replayed(200, 900.0, 905.0, 2), 13.0) == 5.0
+    line, other = Line(1, 1), Line(2, 1)
+    samples = deque([Sample(10.0, 100, 1000.0, line), Sample(12.0, 200, 1002.0, line)])
+    assert lag(samples, Replayed(200, None, 0.0, line), 13.0) == 1.0
+    assert lag(samples, Replayed(199, None, 0.0, line), 13.0) == 3.0
+    assert lag(samples, Replayed(99, None, 0.0, line), 13.0) == float("inf")
+    assert lag(samples, Replayed(199, 1001.5, 0.0, line), 13.0) == 1.5  # by the primary's clock
+    assert lag(samples, Replayed(200, 900.0, 0.0, line), 11.0) == 0.0
+    assert lag(samples, Replayed(200, 900.0, 0.0, other), 13.0) is None
+    assert lag(deque(), Replayed(200, 900.0, 905.0, other), 13.0) == 5.0
+
+
+def test_a_primary_whose_clock_was_put_back_does_not_make_a_replica_look_fresh() -> None:
+    """What was replayed was committed before a position that the replica lacks."""
+    samples = deque([Sample(10.0, 100, 1000.0, Line(1, 1))])
+    assert lag(samples, Replayed(99, 999.0, 0.0, Line(1, 1)), 10.0) == 1.0
+    assert lag(samples, Replayed(99, 4600.0, 0.0, Line(1, 1)), 10.0) == float("inf")
+
+
+def test_positions_of_another_timeline_prove_nothing() -> None:
+    samples = deque([Sample(10.0, 900, 1000.0, Line(1, 1)), Sample(12.0, 200, 1002.0, Line(1, 2))])
+    assert lag(samples, Replayed(900, 1002.0, 0.0, Line(1, 1)), 12.0) is None
+    assert lag(samples, Replayed(950, None, 0.0, Line(1, 2)), 13.0) == 1.0
+    assert lag(samples, Replayed(199, None, 0.0, Line(1, 2)), 13.0) == float("inf")
 
 
 def test_a_position_behind_the_header_of_a_page_is_that_before_it() -> None:

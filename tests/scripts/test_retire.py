@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from faena.engine.calls.flows import FlowCalls
 from faena.engine.calls.transfer import TransferCalls
+from faena.engine.envelope import seal
 from faena.errors import ShardsChanged
 from faena.limits import Limit
 from tests._support.rig import SECOND, Rig
@@ -43,6 +45,18 @@ async def test_a_shard_with_a_job_is_let_alone(rig: Rig) -> None:
     await rig.remember()
     assert not await moving.retire("q", 2)
     assert await rig.is_untouched()
+
+
+async def test_a_shard_with_messages_is_let_alone_until_they_are_fetched(rig: Rig) -> None:
+    moving, mail = await stand(rig, 2), FlowCalls(rig.engine)
+    await rig.engine.enqueue(
+        "q", "p", rig.next_call(), [("a", seal(10, {"tells": "o:@db:job:9a"}, b"{}"))], epoch=2
+    )
+    await rig.engine.remove("q", ["a"])
+    assert not await moving.retire("q", 2)
+    (message,) = await mail.messages("q", "@db")
+    assert await mail.delivered("q", "@db", message.id) == 0
+    assert await moving.retire("q", 2)
 
 
 async def test_who_has_not_heard_of_it_is_refused_also_when_it_declares_the_shard(rig: Rig) -> None:

@@ -50,7 +50,12 @@ async def test_it_is_published_under_the_next_one_and_tells_what_was(rig: Rig) -
 
 async def test_nothing_is_left_of_a_finished_change_but_what_it_came_to(rig: Rig) -> None:
     await change(rig, 0, "shards 4")
-    assert (await rig.dump())["shards"] == {"epoch": "1", "shards": "4", "edited": "1"}
+    assert (await rig.dump())["shards"] == {
+        "epoch": "1",
+        "shards": "4",
+        "edited": "1",
+        "moved": str(T0),
+    }
 
 
 async def test_a_number_that_somebody_has_set_is_kept_apart_from_what_code_asks_for(
@@ -64,7 +69,7 @@ async def test_a_number_that_somebody_has_set_is_kept_apart_from_what_code_asks_
     assert not (await table(rig)).is_edited
     await change(rig, 2, "shards 2")
     await change(rig, 3, "shared @acme")
-    assert await table(rig) == Table(epoch=4, shards=2, is_edited=True)
+    assert await table(rig) == Table(epoch=4, shards=2, is_edited=True, moved_at_us=T0)
     assert await decide(rig, "restore", 9, "edited", number=2)
     assert await table(rig) == Table(epoch=9, shards=2, is_edited=True)
     assert await decide(rig, "reset", 0)
@@ -77,15 +82,30 @@ async def test_a_lane_gets_a_shard_and_gives_it_back(rig: Rig) -> None:
     await change(rig, 1, "own @x/ü")
     assert (await table(rig)).own == {"@acme", "@x/ü"}
     await change(rig, 2, "shared @acme")
-    assert await table(rig) == Table(epoch=3, own=frozenset({"@x/ü"}))
+    assert await table(rig) == Table(epoch=3, own=frozenset({"@x/ü"}), moved_at_us=T0)
+
+
+async def test_a_shard_that_is_given_up_is_listed_until_it_is_retired(rig: Rig) -> None:
+    await change(rig, 0, "own @acme")
+    assert await decide(rig, "begin", 1, change="shared @acme", by="ops")
+    assert await decide(rig, "publish", 1)
+    assert await decide(rig, "finish", 2, "q/@acme")
+    transfer = TransferCalls(rig.engine)
+    await transfer.set_standing("q/@acme", {"epoch": "2"})
+    assert await transfer.given_up("q") == {"q/@acme": 2}
+    assert await transfer.retired("q") == ["q/@acme"]
+    assert 0 < await rig.engine.command("TTL", "q", "given_up") <= 7 * 86_400
+    assert await transfer.retire("q/@acme", 2)
+    assert await transfer.given_up("q") == {}
+    assert await transfer.retired("q") == ["q/@acme"]
 
 
 async def test_tenants_named_like_what_the_table_says_are_tenants(rig: Rig) -> None:
-    words = ("epoch", "shards", "phase", "change", "before", "by", "at", "edited")
+    words = ("epoch", "shards", "phase", "change", "before", "by", "at", "moved", "edited")
     for epoch, name in enumerate(words):
         await change(rig, epoch, f"own @{name}")
     now = await table(rig)
-    assert (now.epoch, now.shards, now.phase, len(now.own)) == (8, 1, "", 8)
+    assert (now.epoch, now.shards, now.phase, len(now.own)) == (9, 1, "", 9)
 
 
 @pytest.mark.parametrize("verb", ["begin", "publish", "finish"])
@@ -123,6 +143,7 @@ async def test_a_refusal_tells_how_it_stands(rig: Rig) -> None:
         b"epoch": b"1",
         b"shards": b"2",
         b"edited": b"1",
+        b"moved": str(T0).encode(),
     }
 
 

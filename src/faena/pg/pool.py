@@ -14,7 +14,7 @@ import socket
 import threading
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager, suppress
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 import psycopg
 from psycopg import AsyncConnection
@@ -71,6 +71,32 @@ class ReplicaConnection(ReadConnection):
     is_replica = True
 
 
+class PromptPool(AsyncConnectionPool[ReadConnection]):
+    """A pool whose tasks end when they are cancelled, also while they connect.
+
+    psycopg takes the cancellation for a failed try and goes on. A program that ends without closing
+    its pool would wait for that task for ever.
+    """
+
+    @classmethod
+    async def worker(cls, q: Any) -> None:
+        """What connects and closes for the pool."""
+        await super().worker(cast("Any", _UntilCancelled(q)))
+
+
+class _UntilCancelled:
+    """The work of a pool's task, until that is cancelled."""
+
+    def __init__(self, queue: asyncio.Queue[Any]) -> None:
+        self._queue = queue
+
+    async def get(self) -> Any:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise asyncio.CancelledError
+        return await self._queue.get()
+
+
 class Pools:
     """The connections of this process to one server: one pool for each event loop."""
 
@@ -94,7 +120,7 @@ class Pools:
         """The pool of the running event loop."""
         loop = asyncio.get_running_loop()
         if loop not in self._pools:
-            self._pools[loop] = AsyncConnectionPool(
+            self._pools[loop] = PromptPool(
                 conninfo(url, connect_s=max(2, min(_CONNECT_S, round(self.patience_s)))),
                 connection_class=self._kind,
                 min_size=0,

@@ -3,7 +3,9 @@
 How far it is behind is told by positions in the WAL, which need no clock: a replica that has
 replayed up to where the primary was at an instant has everything that was committed before. A
 timestamp of the last replayed transaction alone would say that a replica is late when nobody
-writes. It counts besides, where the primary was not asked early enough.
+writes. It counts besides, where the primary was not asked early enough. Positions of another
+server, or of another timeline, tell nothing: after a promotion, a replica of the former primary may
+be ahead of the new one, and lack all that is committed there.
 
     start         ├── the primary's position, unless one is known that is recent enough
                   ├── a transaction on the replica, with its position
@@ -49,17 +51,30 @@ _PRIMARY: Final = """
         current_setting('wal_block_size')::bigint,
         pg_size_bytes(current_setting('wal_segment_size')),
         extract(epoch FROM clock_timestamp())::float8,
-        (SELECT system_identifier FROM pg_control_system())
+        (SELECT system_identifier FROM pg_control_system()), CASE WHEN NOT pg_is_in_recovery()
+            THEN ('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::int END
 """
 _REPLICA: Final = """
     SELECT set_config('transaction_read_only', 'on', true), pg_is_in_recovery(),
         (pg_last_wal_replay_lsn() - '0/0')::bigint,
         extract(epoch FROM pg_last_xact_replay_timestamp())::float8,
         extract(epoch FROM clock_timestamp())::float8,
-        (SELECT system_identifier FROM pg_control_system())
+        (SELECT system_identifier FROM pg_control_system()),
+        greatest((SELECT received_tli FROM pg_stat_wal_receiver),
+            (SELECT timeline_id FROM pg_control_checkpoint()),
+            (SELECT min_recovery_end_timeline FROM pg_control_recovery()))
 """
+"""Where its receiver is only some roles may see; for others it follows with a restart point."""
 
 _log = logging.getLogger("faena.pg")
+
+
+class Line(NamedTuple):
+    """Whose WAL positions are in."""
+
+    system: int
+    timeline: int
+    """Each promotion begins another."""
 
 
 class Sample(NamedTuple):
@@ -71,7 +86,7 @@ class Sample(NamedTuple):
     """Whatever was committed then is before this byte of the WAL."""
     clock: float
     """The primary's clock."""
-    system: int
+    line: Line
 
 
 class Replayed(NamedTuple):
@@ -82,7 +97,7 @@ class Replayed(NamedTuple):
     """When the last transaction that it has replayed was committed, by the primary's clock."""
     clock: float
     """The replica's clock."""
-    system: int
+    line: Line
 
 
 class ReplicaView(View, frozen=True, kw_only=True):
@@ -175,7 +190,9 @@ class Replica:
         connection, replayed = await self._begin(stack)
         lag_s = lag(self._samples, replayed, now)
         if lag_s is None:
-            raise _NotUsableError("it is a replica of another server")
+            is_other = self._samples[-1].line.system != replayed.line.system
+            what = "is a replica of another server" if is_other else "has not followed a promotion"
+            raise _NotUsableError(f"it {what}")
         return connection, lag_s
 
     async def _begin(self, stack: AsyncExitStack) -> tuple[ReadConnection, Replayed]:
@@ -185,12 +202,12 @@ class Replica:
             lent = self._pools.lend(self.url, CHECK_S)
             connection = await stack.enter_async_context(lent)
             with limited(connection, CHECK_S):
-                _, is_replica, *rest = await _row(connection, _REPLICA)
+                _, is_replica, position, last, clock, *line = await _row(connection, _REPLICA)
         except (psycopg.Error, OSError) as error:
             raise _NotUsableError(f"it gives no answer: {error}") from error
         if not is_replica:
             raise _NotUsableError("it is no replica")
-        return connection, Replayed(*rest)
+        return connection, Replayed(position, last, clock, Line(*line))
 
     async def _sample(self) -> None:
         """Ask the primary where it is; if it does not answer, it is not asked for a while."""
@@ -206,8 +223,9 @@ class Replica:
         """Begin a transaction that only reads, and remember where the primary is."""
         _, is_primary, *rest = await _row(connection, _PRIMARY)
         if is_primary:
-            insert, block, segment, clock, system = rest
-            self._samples.append(Sample(at, before_header(insert, block, segment), clock, system))
+            insert, block, segment, clock, *line = rest
+            position = before_header(insert, block, segment)
+            self._samples.append(Sample(at, position, clock, Line(*line)))
 
     # -- telling ----------------------------------------------------------------------------------
 
@@ -239,15 +257,16 @@ class Replica:
 
 def lag(samples: deque[Sample], replayed: Replayed, now: float) -> float | None:
     """By how many seconds a replica is behind at most; None if it follows another primary."""
-    if samples and samples[-1].system != replayed.system:
+    if samples and samples[-1].line != replayed.line:
         return None
-    fresh_at = max(
-        (one.at for one in samples if one.position <= (replayed.position or -1)),
-        default=float("-inf"),
-    )
+    known = [one for one in samples if one.line == replayed.line]
+    has = [one for one in known if one.position <= (replayed.position or -1)]
+    fresh_at = max((one.at for one in has), default=float("-inf"))
+    lacks = [one.clock for one in known if one not in has]
     clock = samples[-1].clock + (now - samples[-1].at) if samples else replayed.clock
-    by_time = float("inf") if replayed.last is None else clock - replayed.last
-    return max(0.0, min(now - fresh_at, by_time))
+    if replayed.last is None or replayed.last > min(lacks, default=float("inf")):
+        return max(0.0, now - fresh_at)  # else the clock of the primary was put back
+    return max(0.0, min(now - fresh_at, clock - replayed.last))
 
 
 def before_header(position: int, block: int, segment: int) -> int:

@@ -16,6 +16,7 @@ import msgspec
 
 from faena.engine import Engine
 from faena.engine.calls.flows import FlowCalls, Message
+from faena.engine.calls.transfer import TransferCalls
 from faena.errors import FaenaError
 from faena.pg.postgres import Postgres
 from faena.values.shards import queue_of
@@ -81,6 +82,7 @@ class Settlements:
             began, now_us = time.monotonic(), await self._time_us()
             for shard in await self._all_shards():
                 await self._take(shard)
+            await self._take_from_given_up()
             self.swept_at, self.complete_until_us = began, now_us
 
     async def _time_us(self) -> int:
@@ -91,6 +93,20 @@ class Settlements:
         runtime = await self._pg.app.runtime()
         names = [await runtime.routers.of(queue).names() for queue in self._pg.app.queues]
         return [shard for one in names for shard in one]
+
+    async def _take_from_given_up(self) -> None:
+        """Shards that no tenant is in any more; with messages, they could not be retired.
+
+        Epochs are read before the shards in use: one that is used again later has another epoch.
+        """
+        runtime, transfer = await self._pg.app.runtime(), TransferCalls(self._engine)
+        for queue in self._pg.app.queues:
+            given_up = await transfer.given_up(queue)
+            used = await runtime.routers.of(queue).names() if given_up else ()
+            for shard, epoch in given_up.items():
+                await self._take(shard)
+                if shard not in used:
+                    await transfer.retire(shard, epoch)
 
     async def _take(self, shard: str) -> None:
         left = 1

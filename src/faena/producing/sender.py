@@ -19,6 +19,7 @@ from faena.engine.scripts import Answer
 from faena.errors import ShardsChanged, StoreRejected, StoreUnavailable
 from faena.options import Durability, DurabilityLevel
 from faena.producing.batcher import Batcher, CallIds, Sent
+from faena.producing.ended_sends import EndedSends, may_have_moved
 from faena.sharding.router import Router, Routers
 from faena.sharding.routing_table import MOVING, Table
 
@@ -36,13 +37,15 @@ class Sender:
         self._routers = routers
         self._calls = CallIds()
         self._transfer = TransferCalls(engine)
+        self._ended = EndedSends(engine)
         self._batchers: dict[tuple[str, Durability], Batcher] = {}
 
     async def enqueue(self, queue: str, jobs: Sequence[NewJob], durability: Durability) -> Sent:
         """Send up to 300 jobs."""
         router = self._routers.of(queue)
         table = router.route or await router.grown()
-        if table.is_single and not table.phase:  # the common case needs no routing
+        is_simple = table.is_single and not table.phase
+        if is_simple and not may_have_moved(table, jobs[0]):  # the common case needs no routing
             known = self._batchers.get((queue, durability))
             try:
                 if known is not None:
@@ -90,6 +93,8 @@ class Sender:
             nonlocal reached
             left = [at for at in range(len(jobs)) if at not in answers]
             answers.update(await self._ask_former_shards(queue, table, jobs, left))
+            # Later: one that runs there until now is known as a job, then as one that has ended.
+            answers.update(await self._ended.answers(queue, table, jobs, left))
             groups = _by_shard(queue, table, jobs, (at for at in left if at not in answers))
             results = await asyncio.gather(
                 *(

@@ -18,7 +18,9 @@ import msgspec
 from faena.values.shards import own_shard, shard_name
 
 EDITED: Final = "edited"
-_WORDS: Final = frozenset({"epoch", "shards", "phase", "change", "before", "by", "at", EDITED})
+_WORDS: Final = frozenset(
+    {"epoch", "shards", "phase", "change", "before", "by", "at", "moved", EDITED}
+)
 
 ANNOUNCED: Final = "announced"
 MOVING: Final = "moving"
@@ -93,6 +95,8 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
     """The number of shards before the current change."""
     is_edited: bool = False
     """Whether an operator has set the number of shards; then code does not change it."""
+    moved_at_us: int = 0
+    """When the last change was finished, by the first shard's clock."""
 
     @property
     def is_single(self) -> bool:
@@ -151,6 +155,7 @@ def read_table(fields: Mapping[str, str]) -> Table:
         change=_read_change(fields.get("change", "")),
         before=int(fields.get("before", 1)),
         is_edited=EDITED in fields,
+        moved_at_us=int(fields.get("moved", 0)),
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 from faena.engine.engine import Engine
 from faena.engine.scripts import text_pairs, texts
 from faena.errors import ShardsChanged
+from faena.values.shards import queue_of
 
 LANES: Final = 200
 """The most lanes in one call."""
@@ -71,6 +72,12 @@ class TransferCalls:
     async def retired(self, queue: str) -> list[str]:
         """Shards retired within the last hour."""
         return texts(await self._engine.command("ZRANGE", queue, "retired", 0, -1))
+
+    async def given_up(self, queue: str) -> dict[str, int]:
+        """Shards given up within the last week that may have messages, with their epochs."""
+        names = texts(await self._engine.command("ZRANGE", queue, "given_up", 0, -1))
+        epochs = [await self._engine.command("HGET", name, "conf", "epoch") for name in names]
+        return {name: int(epoch or 0) for name, epoch in zip(names, epochs, strict=True)}
 
     async def server(self, shard: str) -> bytes:
         """The run id of the server of a shard; a scan cursor is valid only for one run."""
@@ -165,8 +172,11 @@ class TransferCalls:
         return int((await self._engine.ask_declared("transfer_in", shard, **named))[0])
 
     async def retire(self, shard: str, epoch: int) -> bool:
-        """Retire a shard that a change has emptied; False if it is in use."""
-        return bool(await self._engine.ask("retire", shard, epoch=epoch) == b"OK")
+        """Retire a shard that a change has emptied; False if it is in use, or has messages."""
+        if await self._engine.ask("retire", shard, epoch=epoch) != b"OK":
+            return False
+        await self._engine.command("ZREM", queue_of(shard), "given_up", shard)
+        return True
 
     async def known(
         self, shard: str, to: str, wanted: Sequence[tuple[str, str, str]]

@@ -1,6 +1,6 @@
 --- Decide in which shards a queue lives, at its first one.
 -- states   none
--- keys     shards hash · retired zset
+-- keys     shards hash · retired, given_up zsets
 --@args     verb, epoch, change?, by?, number?, name...
 --          begin, epoch, change, by | publish, epoch | finish, epoch, names of shards that are retired | restore,
 --          epoch, number of shards, names of lanes, or `edited` | reset, 0
@@ -9,8 +9,9 @@
 -- A change is `shards <n>`, `own <lane>` or `shared <lane>`. It is announced, then published under
 -- the next epoch, then jobs move, then it is finished; `before` keeps what the shards were. A table
 -- of a later epoch than the server's is restored by any program that knows it: the server has lost data. What a
--- shard that is retired has written of its minutes outlives it: `retired` names it for as long. A number
--- that an operator has asked for is `edited`: code does not change it until it is reset.
+-- shard that is retired has written of its minutes outlives it: `retired` names it for as long. Messages of
+-- one may be fetched late: `given_up` names it until it is empty. A number that an operator has asked for
+-- is `edited`: code does not change it until it is reset. `moved` is when lanes have moved last.
 --@flags allow-oom
 --@arrivals
 --@include now, keys
@@ -31,12 +32,13 @@ local function apply(change)
 end
 
 local RETIRED_TTL_S = 3600   -- as long as shares are kept
+local GIVEN_UP_TTL_S = 7 * 86400
 
-local function note_retired()
-  call('ZREMRANGEBYSCORE', key('retired'), '-inf', now - RETIRED_TTL_S * 1000000)
+local function note_given_up(list, ttl_s)
+  call('ZREMRANGEBYSCORE', list, '-inf', now - ttl_s * 1000000)
   for i = first_name, #ARGV do
-    call('ZADD', key('retired'), now, ARGV[i])
-    call('EXPIRE', key('retired'), RETIRED_TTL_S)
+    call('ZADD', list, now, ARGV[i])
+    call('EXPIRE', list, ttl_s)
   end
 end
 
@@ -66,7 +68,9 @@ elseif is_current and verb == 'publish' and phase == 'announced' then
   publish('shards', '')
 elseif is_current and verb == 'finish' and phase == 'moving' then
   call('HDEL', shards, 'phase', 'change', 'before', 'by', 'at')
-  note_retired()
+  call('HSET', shards, 'moved', whole(now))
+  note_given_up(key('retired'), RETIRED_TTL_S)
+  note_given_up(key('given_up'), GIVEN_UP_TTL_S)
   publish('shards', '')
 else
   return { 'STALE', unpack(call('HGETALL', shards)) }
