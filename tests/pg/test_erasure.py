@@ -79,6 +79,30 @@ async def test_nothing_that_a_job_returned_is_left(world: World) -> None:
     assert [one for one in after if one[1] is not None] == before
 
 
+async def test_results_without_a_tenant_go_with_the_jobs_that_returned_them(world: World) -> None:
+    """Records of earlier releases have no tenant: their queue and job tell whose they are."""
+    await world.app.dead_letters.retry_as_new("mail", "a-13", by="ana", reason="once more")
+    async with serving(world.app):
+        await eventually(world.is_quiet)
+    await world.mail.handle("a-13").remove()
+    for queue, job, tenant in (
+        ("mail", "a-1", None),
+        ("mail", "a-13", None),  # of the job that was retried, whose id is another
+        ("post", "a-1", None),
+        ("mail", "a-2", "b"),
+        ("mail", "b-1", None),
+    ):
+        await world.run(
+            "INSERT INTO faena.effects (queue, job, attempt, tenant, result)"
+            " VALUES (%s, %s, 1, %s, 'old')",
+            *(queue, job, tenant),
+        )
+    done = await world.done((await world.pg.erase(tenant="a", **ASKED)).id)
+    left = await world.run("SELECT queue, job FROM faena.effects WHERE result = 'old' ORDER BY 2")
+    assert sorted(left) == [("mail", "a-2"), ("mail", "b-1"), ("post", "a-1")]
+    assert done.erased["effects"] == 3
+
+
 async def test_the_catalogue_of_archives_forgets_whose_rows_they_had(world: World) -> None:
     """But for the key, under which the object is looked for again for a week."""
     before = await world.run("SELECT id, last_key FROM faena.archives WHERE tenant = 'a'")

@@ -101,6 +101,21 @@ async def test_a_roll_up_by_another_column_is_guarded_up_to_its_newest_removed_r
     await days.run(date(2020, 3, 20))
 
 
+@pytest.mark.parametrize("ended_at", ["'infinity'", "NULL"])
+async def test_a_removed_row_without_an_end_closes_no_later_period(
+    pg: Postgres, ended_at: str
+) -> None:
+    await rows(pg, PLAIN)
+    await rows(pg, f"UPDATE jobs SET ended_at = {ended_at} WHERE id = 3")
+    days = declare(pg, by="ended_at")
+    await days.backfill(date(2020, 3, 6), date(2020, 3, 19))
+    pg.retain("jobs", keep="1y", then="delete")
+    await pg.archive()
+    with pytest.raises(StoreRejected, match="compute periods from 2020-03-20 on"):
+        await days.run(date(2020, 3, 19))
+    await days.run(date(2020, 3, 20))
+
+
 async def test_rows_that_leave_while_a_period_is_computed_take_the_run_back(
     pg: Postgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
