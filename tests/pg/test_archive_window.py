@@ -9,6 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from faena.errors import StoreRejected
 from faena.pg import FOREVER, Archive, Postgres
 from faena.pg.archive import archiver, deletion, proof
 from faena.pg.archive.archiver import Archiver
@@ -130,6 +131,26 @@ async def test_a_store_that_loses_objects_again_and_again_keeps_its_rows(
     assert "were not deleted" in (done.problem or "")
     assert await run(pg, "SELECT count(*) FROM pings_20250219") == [(24,)]
     assert (await pg.archive(at=NOW))[0].problem is None
+    await nothing_is_lost(pg, "pings")
+
+
+async def test_a_store_that_refuses_an_object_once_has_its_rows_exported_again(
+    pg: Postgres, archive: Archive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused: list[str] = []
+    original = proof.check_bytes
+
+    async def check(store: Any, key: str, sha256: str) -> None:
+        if not refused:
+            refused.append(key)
+            raise StoreRejected(f"archive {key}: access denied", op="archive")
+        await original(store, key, sha256)
+
+    monkeypatch.setattr(proof, "check_bytes", check)
+    await partitioned(pg)
+    pg.retain("pings", keep="4d", then=archive)
+    (done,) = await pg.archive(at=NOW)
+    assert (len(refused), done.problem) == (1, None)
     await nothing_is_lost(pg, "pings")
 
 

@@ -197,6 +197,11 @@ async def test_tenants_namespaces_and_payloads_with_one_id_have_effects_of_their
         two = pg.app.queue("sales").task(pg.effect(sell))
         assert await two(3, _job(b"1", "ana")) == "3 of ana"
     assert calls == [1, 2, 1, 3]
+    for namespace, tenant in (("faena", "north"), ("faenan", "orth")):  # the same letters
+        async with Postgres(Faena("shop", namespace=namespace), database, relay=False) as pg:
+            own = pg.app.queue("sales").task(pg.effect(sell))
+            assert await own(4, _job(b"1", tenant)) == f"4 of {tenant}"
+    assert calls == [1, 2, 1, 3, 4, 4]
     assert await forget_effects(table) == 0
 
 

@@ -13,9 +13,9 @@ import pytest
 from faena import Faena
 from faena.errors import ArgumentError, ConfigError, InvalidTransition, JobNotFound
 from faena.pg import Archive, History, Postgres
-from faena.pg.archive.manifest import folder_of
+from faena.pg.archive.manifest import folder_of, manifest_key
 from faena.pg.archive.store import open_store
-from faena.pg.erasure import broker
+from faena.pg.erasure import archived, broker
 from faena.pg.erasure.place import NotYet
 from faena.states import State
 from tests._support.archived import archive, keys_in, row
@@ -144,6 +144,27 @@ async def test_objects_of_exports_that_were_interrupted_go(world: World) -> None
     await world.done((await world.pg.erase(tenant="a", **ASKED)).id)
     assert [state for state, key in keys.items() if (world.folder / key).exists()] == []
     assert await keys_in(store, folder_of("public.visits", "a")) == []
+
+
+async def test_objects_of_all_pages_go(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that a law protects fill the first page."""
+    monkeypatch.setattr(archived, "_PAGE", 2)
+    young = [row(n, f"{datetime.now(UTC):%Y-%m-%d} 00:00:00+00") for n in range(3)]
+    old = [row(n, "2001-02-03 00:00:00+00") for n in range(5)]
+    store = open_store(world.folder)
+    keys = [await archive(world.pg, store, "a", [one], table="public.deals") for one in young + old]
+    await world.run(
+        "INSERT INTO faena.retentions (table_name, keep, legal) VALUES"
+        " ('public.deals', '10y', '10y')"
+    )
+    plan = await world.erasures.plan("a")
+    assert plan.found["archives public.deals"] == len(old)
+    assert [one.number for one in plan.kept if one.place == "archives public.deals"] == [len(young)]
+    done = await world.done((await world.pg.erase(tenant="a", **ASKED)).id)
+    assert done.erased["archives public.deals"] == len(old)
+    assert await keys_in(store, folder_of("public.deals", "a")) == sorted(
+        name for key in keys[: len(young)] for name in (key, manifest_key(key))
+    )
 
 
 async def test_what_a_law_protects_is_kept_and_reported_until_when(world: World) -> None:
@@ -350,6 +371,7 @@ async def test_a_request_whose_job_was_lost_is_finished_by_the_daily_job(world: 
 
 async def test_objects_that_a_frozen_process_writes_later_are_removed_daily(world: World) -> None:
     (key, *_), *_ = (await world.held("a"))["archives"]
+    await world.run("UPDATE faena.archives SET changed_at = now() - interval '30 days'")
     await world.done((await world.pg.erase(tenant="a", **ASKED)).id)
     assert await world.run("SELECT count(*) FROM faena.archives WHERE tenant = 'a'") == [(0,)]
     path = world.folder / key

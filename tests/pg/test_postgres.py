@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from pathlib import Path
-from typing import LiteralString
+from typing import LiteralString, cast
 
 import psycopg
 import pytest
@@ -56,6 +56,9 @@ async def test_errors_of_a_users_statements_are_those_of_the_driver(pg: Postgres
         await _run(pg, "INSERT INTO kept VALUES (1), (1)")
     with pytest.raises(pg_errors.UndefinedTable, match='"nothing" does not exist'):
         await _run(pg, "SELECT * FROM nothing")
+    for table in ("faena_notes", "my_faena.notes"):  # of the program, whatever it is called
+        with pytest.raises(pg_errors.UndefinedTable):
+            await _run(pg, cast("LiteralString", f"SELECT * FROM {table}"))
     with pytest.raises(pg_errors.RaiseException):
         await _run(pg, "DO $$ BEGIN RAISE 'of a trigger' ; END $$")
     with pytest.raises(pg_errors.QueryCanceled):

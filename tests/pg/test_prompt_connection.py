@@ -1,4 +1,4 @@
-"""A call that is cancelled ends soon, though the server no longer listens."""
+"""A call that is cancelled, or limited, ends soon, though the server no longer listens."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from faena.pg import pool
-from faena.pg.pool import PromptConnection, ReadConnection, conninfo
+from faena.pg.pool import PromptConnection, ReadConnection, conninfo, limited
 from tests._support.eventually import PATIENCE_S, eventually
 
 
@@ -58,3 +58,20 @@ async def test_one_that_does_not_is_given_up(
     assert severed == [connection]
     assert asked == [1.0], "seconds"
     assert connection.closed
+
+
+async def test_a_block_that_takes_too_long_loses_its_connection(
+    connection: PromptConnection,
+) -> None:
+    with limited(connection, 0.01), pytest.raises(psycopg.OperationalError):
+        await asyncio.wait_for(connection.execute("SELECT pg_sleep(600)"), PATIENCE_S)
+    assert connection.closed
+
+
+async def test_a_connection_is_not_limited_after_its_block(connection: PromptConnection) -> None:
+    """It is the pool's then, and soon another block's."""
+    later = asyncio.Event()
+    with limited(connection, 0.01):
+        asyncio.get_running_loop().call_later(0.02, later.set)
+    await asyncio.wait_for(later.wait(), PATIENCE_S)
+    await connection.execute("SELECT 1")
