@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -133,6 +133,31 @@ async def test_a_removed_row_without_an_end_closes_no_later_period(
     with pytest.raises(StoreRejected, match="compute periods from 2020-03-20 on"):
         await days.run(date(2020, 3, 19))
     await days.run(date(2020, 3, 20))
+
+
+async def test_a_removed_row_at_midnight_closes_the_day_that_it_begins(pg: Postgres) -> None:
+    await rows(pg, PLAIN)
+    await rows(pg, "UPDATE jobs SET ended_at = '2020-03-20' WHERE id = 3")
+    days = declare(pg, by="ended_at")
+    await days.backfill(date(2020, 3, 6), date(2020, 3, 20))
+    pg.retain("jobs", keep="1y", then="delete")
+    await pg.archive()
+    with pytest.raises(StoreRejected, match="compute periods from 2020-03-21 on"):
+        await days.run(date(2020, 3, 20))
+    assert await rows(pg, "SELECT sum(n) FROM jobs_per_day") == [(14,)]
+
+
+async def test_of_a_seal_and_a_removal_the_later_one_counts(pg: Postgres) -> None:
+    await rows(pg, PLAIN)
+    days = declare(pg)
+    await days.backfill(FIRST, LAST)
+    pg.retain("jobs", keep="1y", then="delete")
+    await pg.archive()
+    for seal, closed in ((date(2020, 1, 10), LAST), (date(2020, 2, 1), date(2020, 1, 31))):
+        await days.seal(seal)
+        with pytest.raises(StoreRejected, match="must not be computed again"):
+            await days.run(closed)
+        assert (await days.view()).sealed_before == closed + timedelta(days=1)
 
 
 async def test_rows_that_a_partitions_own_retention_removes_are_gone_from_its_table(
