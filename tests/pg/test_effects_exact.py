@@ -219,3 +219,4 @@ async def test_a_record_of_an_earlier_release_is_found(app: Faena, table: Postgr
 
     assert await sell(1, _job(b"1", "ana")) == 5
     assert await sell(1, _job(b"1", "eva")) == 1
+    assert await sell(9, _job(b"1", "eva")) == 1, "of its own record, not of the other tenant's"

@@ -248,6 +248,20 @@ async def test_archives_of_a_renamed_table_are_protected_as_it_is_now(
     assert kept["archives public.v"] == (young, "it must be kept for 10y as public.w")
 
 
+async def test_archives_are_not_kept_by_another_table_that_has_the_oid_of_theirs_in_a_copy(
+    pg: Postgres, archived: dict[str, Any]
+) -> None:
+    await run(pg, "CREATE TABLE deeds (id int PRIMARY KEY, org text)")
+    await carried_out(pg, deeds={"keep": FOREVER, "tenant": "org"})
+    await run(
+        pg,
+        "UPDATE faena.retentions SET relations = ARRAY['deeds'::regclass::oid], home = 1"
+        " WHERE table_name = 'public.v'",
+    )
+    assert (await erased(pg, v=archived)).kept == ()
+    assert await objects(pg) == []
+
+
 async def test_archives_by_another_column_than_the_protected_one_stay(
     pg: Postgres, archived: dict[str, Any]
 ) -> None:
