@@ -189,6 +189,28 @@ async def test_an_object_lost_while_a_deletion_waits_for_a_row_is_exported_again
     await nothing_is_lost(pg, "visits")
 
 
+async def test_objects_that_were_given_up_before_a_deletion_take_no_row_along(
+    pg: Postgres, archive: Archive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever gave them up removes them."""
+    given_up: list[Any] = []
+    original = archiver.begin_deletion
+
+    async def begin(*given: Any) -> None:
+        if not given_up:
+            words = "UPDATE faena.archives SET state = 'discarded' WHERE state = 'writing'"
+            given_up.extend(await run(pg, f"{words} RETURNING id"))
+        await original(*given)
+
+    monkeypatch.setattr(archiver, "begin_deletion", begin)
+    await run(pg, PLAIN)
+    pg.retain("visits", by="at", keep="4d", tenant="org", then=archive)
+    (done,) = await pg.archive(at=NOW)
+    assert given_up
+    assert done.problem is None
+    await nothing_is_lost(pg, "visits")
+
+
 async def test_a_detached_partition_that_was_protected_by_itself_is_not_dropped(
     pg: Postgres, archive: Archive, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

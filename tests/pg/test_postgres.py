@@ -214,6 +214,17 @@ async def test_no_thread_gets_a_connection_that_the_server_has_closed(
     assert await asyncio.to_thread(number) != closed
 
 
+async def test_after_it_was_closed_it_connects_again(pg: Postgres) -> None:
+    def ask() -> None:
+        with pg.transaction_sync() as connection:
+            connection.execute("SELECT 1")
+
+    for _ in range(2):
+        await _run(pg, "SELECT 1")
+        await asyncio.to_thread(ask)
+        await pg.close()
+
+
 async def test_both_embedded_servers_share_a_directory_whichever_starts_first(home: Path) -> None:
     """As root, PostgreSQL runs as another user, and must keep its way to its files."""
     directory = home / ".faena"
