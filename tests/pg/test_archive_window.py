@@ -174,6 +174,33 @@ async def test_objects_are_read_again_in_stretches_and_pages(
     assert sorted(seen) == sorted(one.key for one in await pg.archives("pings"))
 
 
+async def test_a_transaction_is_not_idle_for_as_long_as_all_of_its_objects_take(
+    pg: Postgres, archive: Archive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server would end it after a lease."""
+    monkeypatch.setattr(proof, "_STRETCH", 1)
+    asked: list[tuple[int, Any]] = []
+    pids: list[int] = []
+    prove, check_bytes = proof.prove, proof.check_bytes
+
+    async def watched(connection: Any, *given: Any) -> None:
+        pids.append(connection.info.backend_pid)
+        await prove(connection, *given)
+
+    async def check(*given: Any) -> None:
+        words = f"SELECT pid, state_change FROM pg_stat_activity WHERE pid = {pids[-1]}"
+        asked.extend(await run(pg, words))
+        await check_bytes(*given)
+
+    monkeypatch.setattr(proof, "prove", watched)
+    monkeypatch.setattr(proof, "check_bytes", check)
+    await partitioned(pg)
+    pg.retain("pings", keep="4d", then=archive)
+    (done,) = await pg.archive(at=NOW)
+    assert done.problem is None
+    assert len(set(asked)) == len(asked) > len(pids)
+
+
 @pytest.mark.parametrize("way", WAYS)
 async def test_an_object_lost_while_a_deletion_waits_for_a_row_is_exported_again(
     pg: Postgres, archive: Archive, monkeypatch: pytest.MonkeyPatch, way: str

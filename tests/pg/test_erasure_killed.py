@@ -17,6 +17,7 @@ from faena.outcomes import Snooze
 from faena.pg import Archive, History, Postgres
 from faena.pg.archive.archiver import Archiver
 from faena.pg.archive.fence import Fence
+from faena.pg.erasure.archived import Archived
 from faena.pg.erasure.erasures import Order
 from tests._support import archive_process, killed_step
 from tests._support.archive_process import NOW, retain
@@ -213,6 +214,23 @@ async def test_an_erasure_that_was_overtaken_deletes_nothing(
         await connection.execute("UPDATE faena.archive_runs SET ended_at = now()")
     assert await attempt(visits, asked.id)
     assert (await numbers(visits))[1] == ("o1", 0, 0)
+
+
+async def test_an_erasure_that_was_overtaken_after_the_rows_removes_no_object(
+    visits: Postgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert [one.problem for one in await visits.archive(at=NOW)] == [None]
+    before, erase_rows = _objects(tmp_path / "archives"), Archived._erase_rows
+
+    async def overtaken(self: Archived, *given: Any) -> None:
+        await erase_rows(self, *given)
+        async with visits.transaction() as connection:
+            await connection.execute("UPDATE faena.archive_runs SET token = gen_random_uuid()")
+
+    asked = await visits.erase(tenant="o1", **ASKED)
+    monkeypatch.setattr(Archived, "_erase_rows", overtaken)
+    assert not await attempt(visits, asked.id)
+    assert _objects(tmp_path / "archives") == before > 0
 
 
 def _is_stopped(pid: int) -> bool:
