@@ -178,6 +178,23 @@ async def test_an_archiver_that_was_overtaken_takes_back_what_it_has_stored(
     assert await run(pg, "SELECT count(*) FROM visits") == [(240,)]
 
 
+async def test_an_archiver_that_was_overtaken_drops_no_partition(
+    pg: Postgres, archive: Archive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await partitioned(pg)
+    pg.retain("pings", keep="9d", then=archive)
+    original = Archiver.drop
+
+    async def drop(self: Archiver, unit: Any) -> int:
+        await run(pg, "UPDATE faena.archive_runs SET token = gen_random_uuid()")
+        return await original(self, unit)
+
+    monkeypatch.setattr(Archiver, "drop", drop)
+    (done,) = await pg.archive(at=NOW)
+    assert "has taken over the archives of public.pings" in (done.problem or "")
+    assert await run(pg, "SELECT count(*) FROM pings_20250219") == [(24,)]
+
+
 @pytest.mark.parametrize("then", ["archive", "detach"])
 async def test_a_detached_partition_stays_if_its_policy_keeps_it_longer_now(
     pg: Postgres, archive: Archive, monkeypatch: pytest.MonkeyPatch, then: str

@@ -377,16 +377,26 @@ async def test_objects_that_a_frozen_process_writes_later_are_removed_daily(worl
     await world.run("UPDATE faena.archives SET changed_at = now() - interval '30 days'")
     await world.done((await world.pg.erase(tenant="a", **ASKED)).id)
     assert await world.run("SELECT count(*) FROM faena.archives WHERE tenant = 'a'") == [(0,)]
-    path = world.folder / key
+    path, beside = world.folder / key, world.folder / manifest_key(key)
     for _ in range(2):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"late")
+        beside.write_bytes(b"late")
         await world.erasures.sweep()
-        assert not path.exists()
+        assert [one.exists() for one in (path, beside)] == [False, False]
     await world.run("UPDATE faena.archives SET changed_at = now() - interval '8 days'")
     await world.erasures.sweep()
     assert await world.run("SELECT count(*) FROM faena.archives WHERE state = 'erased'") == [(0,)]
     assert len((await world.held("b"))["archives"]) > 0
+
+
+async def test_files_of_all_attempts_of_a_retrieval_go(world: World) -> None:
+    """One that was frozen may have written its file when another had ended the request."""
+    await world.run("UPDATE faena.retrievals SET keys = 'retrievals/early.gz'::text || keys")
+    early = world.folder / "retrievals" / "early.gz"
+    early.write_bytes(b"early")
+    await world.done((await world.pg.erase(tenant="a", **ASKED)).id)
+    assert not early.exists()
 
 
 async def test_a_history_that_comes_late_is_not_stored(world: World) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from faena.pg import pool
+from faena.pg import Postgres, pool
 from faena.pg.pool import PromptConnection, ReadConnection, conninfo, limited
 from tests._support.eventually import PATIENCE_S, eventually
 
@@ -58,6 +58,11 @@ async def test_one_that_does_not_is_given_up(
     assert severed == [connection]
     assert asked == [1.0], "seconds"
     assert connection.closed
+
+
+async def test_all_that_postgres_hands_out_is_prompt(pg: Postgres) -> None:
+    async with pg.transaction() as lent, pg.session() as session, pg.reading() as reading:
+        assert [isinstance(one, PromptConnection) for one in (lent, session, reading)] == [True] * 3
 
 
 async def test_a_block_that_takes_too_long_loses_its_connection(
