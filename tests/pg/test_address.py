@@ -34,6 +34,15 @@ def test_an_argument_that_is_refused_shows_no_password(app: Faena, name: str, ur
     assert error.__suppress_context__ or error.__context__ is None
 
 
+def test_a_variable_that_is_empty_counts_as_not_set(
+    app: Faena, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAENA_PG_DIRECT_URL", "")
+    monkeypatch.setenv("FAENA_PG_REPLICA_URL", "")
+    pg = Postgres(app, "postgresql://h/db")
+    assert (pg.has_direct_url(), pg.replica.url) == (False, None)
+
+
 @pytest.mark.parametrize("url", SECRET)
 async def test_a_variable_that_is_refused_shows_no_password(
     app: Faena, url: str, monkeypatch: pytest.MonkeyPatch

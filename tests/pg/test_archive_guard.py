@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -126,6 +126,28 @@ async def test_the_deleting_statement_itself_knows_how_old_rows_must_be(
     done = await carried_out(pg, by="at", keep="10y", then="delete")
     assert "must be older than 10y" in (done.problem or "")
     assert number(run, "v_1") == ROWS
+
+
+@pytest.mark.parametrize("young", ["o0", "o1"])
+async def test_young_rows_of_one_tenant_keep_old_ones_of_another_in_their_period(
+    pg: Postgres,
+    run: Callable[..., list[Any]],
+    archive: Archive,
+    monkeypatch: pytest.MonkeyPatch,
+    young: str,
+) -> None:
+    async def late(*_: Any) -> datetime:
+        return datetime.now(UTC)
+
+    today = datetime.now(UTC).date()
+    middle = (today.replace(day=15) - timedelta(days=45)).replace(day=15)
+    run(PLAIN, "DELETE FROM v WHERE id > 2", f"UPDATE v SET at = '{middle.replace(day=10)}'")
+    run(f"UPDATE v SET at = '{middle.replace(day=20)}' WHERE org = '{young}'")
+    monkeypatch.setattr(Run, "_cutoff", late)
+    given: dict[str, Any] = {"by": "at", "tenant": "org", "keep": f"{(today - middle).days}d"}
+    done = await carried_out(pg, at=None, every="month", then=archive, **given)
+    assert "must be older than" in (done.problem or "")
+    assert number(run) == 2
 
 
 async def test_rows_of_years_that_python_cannot_hold_stay(

@@ -52,6 +52,26 @@ async def test_a_table_is_left_to_the_archiver_that_is_at_work(pg: Postgres) -> 
     await second.take()
 
 
+async def test_a_partition_that_ends_at_the_very_cutoff_leaves_also_after_an_interruption(
+    pg: Postgres, archive: Archive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await partitioned(pg)
+    pg.retain("pings", keep="9d", then=archive)
+    midnight = NOW.replace(hour=0, minute=0, second=0, microsecond=0)
+
+    async def interrupted(*_: Any) -> int:
+        raise StoreRejected("it was interrupted", op="archive")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Archiver, "drop", interrupted)
+        (done,) = await pg.archive(at=midnight)
+    assert done.problem == "it was interrupted"
+    (done,) = await pg.archive(at=midnight)
+    assert done.problem is None
+    assert await run(pg, "SELECT to_regclass('pings_20250219')::text") == [(None,)]
+    assert await run(pg, "SELECT count(*) FROM pings_20250220") == [(24,)]
+
+
 async def test_nobody_writes_between_the_comparison_and_the_end_of_a_partition(
     pg: Postgres, archive: Archive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -156,6 +176,23 @@ async def test_an_archiver_that_was_overtaken_takes_back_what_it_has_stored(
     store = open_store(tmp_path / "archives")
     assert [one.key async for one in store.list("")] == []
     assert await run(pg, "SELECT count(*) FROM visits") == [(240,)]
+
+
+async def test_an_archiver_that_was_overtaken_drops_no_partition(
+    pg: Postgres, archive: Archive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await partitioned(pg)
+    pg.retain("pings", keep="9d", then=archive)
+    original = Archiver.drop
+
+    async def drop(self: Archiver, unit: Any) -> int:
+        await run(pg, "UPDATE faena.archive_runs SET token = gen_random_uuid()")
+        return await original(self, unit)
+
+    monkeypatch.setattr(Archiver, "drop", drop)
+    (done,) = await pg.archive(at=NOW)
+    assert "has taken over the archives of public.pings" in (done.problem or "")
+    assert await run(pg, "SELECT count(*) FROM pings_20250219") == [(24,)]
 
 
 @pytest.mark.parametrize("then", ["archive", "detach"])

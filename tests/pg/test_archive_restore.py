@@ -213,6 +213,8 @@ async def test_rows_come_home_only_if_their_policy_keeps_them(
         assert await run(pg, "SELECT count(*) FROM visits") == [(240,)]
         assert await later.archives("visits") == []
         assert (await later.restore("visits")).objects == 0
+        (view,) = await later.retention_views()
+        assert (view.rows, view.objects, view.size) == (0, 0, 0)
 
 
 async def test_a_row_that_is_there_already_keeps_an_archive_from_coming_home(

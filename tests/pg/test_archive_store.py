@@ -369,6 +369,7 @@ async def test_entries_are_found_by_tenant_time_and_state(pg: Postgres) -> None:
         assert await keys(tenant="b") == [two.key]
         assert await keys(until=datetime(2023, 2, 1, tzinfo=UTC)) == [one.key]
         assert await keys(since=datetime(2023, 1, 2, tzinfo=UTC)) == [two.key]
+        assert await keys(since=datetime(2023, 2, 2, tzinfo=UTC)) == [two.key]
         assert await keys(states=("writing",)) == []
         (first, second) = await read_entries(connection, Wanted("public.jobs"))
         assert (first.summary, first.start, first.last_key) == (

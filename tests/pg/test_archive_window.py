@@ -9,6 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from faena.errors import StoreRejected
 from faena.pg import FOREVER, Archive, Postgres
 from faena.pg.archive import archiver, deletion, proof
 from faena.pg.archive.archiver import Archiver
@@ -133,6 +134,26 @@ async def test_a_store_that_loses_objects_again_and_again_keeps_its_rows(
     await nothing_is_lost(pg, "pings")
 
 
+async def test_a_store_that_refuses_an_object_once_has_its_rows_exported_again(
+    pg: Postgres, archive: Archive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused: list[str] = []
+    original = proof.check_bytes
+
+    async def check(store: Any, key: str, sha256: str) -> None:
+        if not refused:
+            refused.append(key)
+            raise StoreRejected(f"archive {key}: access denied", op="archive")
+        await original(store, key, sha256)
+
+    monkeypatch.setattr(proof, "check_bytes", check)
+    await partitioned(pg)
+    pg.retain("pings", keep="4d", then=archive)
+    (done,) = await pg.archive(at=NOW)
+    assert (len(refused), done.problem) == (1, None)
+    await nothing_is_lost(pg, "pings")
+
+
 async def test_objects_are_read_again_in_stretches_and_pages(
     pg: Postgres, archive: Archive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -153,6 +174,33 @@ async def test_objects_are_read_again_in_stretches_and_pages(
     assert sorted(seen) == sorted(one.key for one in await pg.archives("pings"))
 
 
+async def test_a_transaction_is_not_idle_for_as_long_as_all_of_its_objects_take(
+    pg: Postgres, archive: Archive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server would end it after a lease."""
+    monkeypatch.setattr(proof, "_STRETCH", 1)
+    asked: list[tuple[int, Any]] = []
+    pids: list[int] = []
+    prove, check_bytes = proof.prove, proof.check_bytes
+
+    async def watched(connection: Any, *given: Any) -> None:
+        pids.append(connection.info.backend_pid)
+        await prove(connection, *given)
+
+    async def check(*given: Any) -> None:
+        words = f"SELECT pid, state_change FROM pg_stat_activity WHERE pid = {pids[-1]}"
+        asked.extend(await run(pg, words))
+        await check_bytes(*given)
+
+    monkeypatch.setattr(proof, "prove", watched)
+    monkeypatch.setattr(proof, "check_bytes", check)
+    await partitioned(pg)
+    pg.retain("pings", keep="4d", then=archive)
+    (done,) = await pg.archive(at=NOW)
+    assert done.problem is None
+    assert len(set(asked)) == len(asked) > len(pids)
+
+
 @pytest.mark.parametrize("way", WAYS)
 async def test_an_object_lost_while_a_deletion_waits_for_a_row_is_exported_again(
     pg: Postgres, archive: Archive, monkeypatch: pytest.MonkeyPatch, way: str
@@ -164,6 +212,28 @@ async def test_an_object_lost_while_a_deletion_waits_for_a_row_is_exported_again
     monkeypatch.setattr(archiver, "delete_slice", thief.after(archiver.delete_slice))
     (done,) = await pg.archive(at=NOW)
     assert thief.lost is not None
+    assert done.problem is None
+    await nothing_is_lost(pg, "visits")
+
+
+async def test_objects_that_were_given_up_before_a_deletion_take_no_row_along(
+    pg: Postgres, archive: Archive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever gave them up removes them."""
+    given_up: list[Any] = []
+    original = archiver.begin_deletion
+
+    async def begin(*given: Any) -> None:
+        if not given_up:
+            words = "UPDATE faena.archives SET state = 'discarded' WHERE state = 'writing'"
+            given_up.extend(await run(pg, f"{words} RETURNING id"))
+        await original(*given)
+
+    monkeypatch.setattr(archiver, "begin_deletion", begin)
+    await run(pg, PLAIN)
+    pg.retain("visits", by="at", keep="4d", tenant="org", then=archive)
+    (done,) = await pg.archive(at=NOW)
+    assert given_up
     assert done.problem is None
     await nothing_is_lost(pg, "visits")
 

@@ -197,6 +197,11 @@ async def test_tenants_namespaces_and_payloads_with_one_id_have_effects_of_their
         two = pg.app.queue("sales").task(pg.effect(sell))
         assert await two(3, _job(b"1", "ana")) == "3 of ana"
     assert calls == [1, 2, 1, 3]
+    for namespace, tenant in (("faena", "north"), ("faenan", "orth")):  # the same letters
+        async with Postgres(Faena("shop", namespace=namespace), database, relay=False) as pg:
+            own = pg.app.queue("sales").task(pg.effect(sell))
+            assert await own(4, _job(b"1", tenant)) == f"4 of {tenant}"
+    assert calls == [1, 2, 1, 3, 4, 4]
     assert await forget_effects(table) == 0
 
 
@@ -214,3 +219,4 @@ async def test_a_record_of_an_earlier_release_is_found(app: Faena, table: Postgr
 
     assert await sell(1, _job(b"1", "ana")) == 5
     assert await sell(1, _job(b"1", "eva")) == 1
+    assert await sell(9, _job(b"1", "eva")) == 1, "of its own record, not of the other tenant's"

@@ -13,9 +13,10 @@ import pytest
 from faena import Faena
 from faena.errors import ArgumentError, ConfigError, InvalidTransition, JobNotFound
 from faena.pg import Archive, History, Postgres
-from faena.pg.archive.manifest import folder_of
+from faena.pg.archive.manifest import folder_of, manifest_key
 from faena.pg.archive.store import open_store
-from faena.pg.erasure import broker
+from faena.pg.archive.term import Term
+from faena.pg.erasure import archived, broker
 from faena.pg.erasure.place import NotYet
 from faena.states import State
 from tests._support.archived import archive, keys_in, row
@@ -79,6 +80,30 @@ async def test_nothing_that_a_job_returned_is_left(world: World) -> None:
     assert [one for one in after if one[1] is not None] == before
 
 
+async def test_results_without_a_tenant_go_with_the_jobs_that_returned_them(world: World) -> None:
+    """Records of earlier releases have no tenant: their queue and job tell whose they are."""
+    await world.app.dead_letters.retry_as_new("mail", "a-13", by="ana", reason="once more")
+    async with serving(world.app):
+        await eventually(world.is_quiet)
+    await world.mail.handle("a-13").remove()
+    for queue, job, tenant in (
+        ("mail", "a-1", None),
+        ("mail", "a-13", None),  # of the job that was retried, whose id is another
+        ("post", "a-1", None),
+        ("mail", "a-2", "b"),
+        ("mail", "b-1", None),
+    ):
+        await world.run(
+            "INSERT INTO faena.effects (queue, job, attempt, tenant, result)"
+            " VALUES (%s, %s, 1, %s, 'old')",
+            *(queue, job, tenant),
+        )
+    done = await world.done((await world.pg.erase(tenant="a", **ASKED)).id)
+    left = await world.run("SELECT queue, job FROM faena.effects WHERE result = 'old' ORDER BY 2")
+    assert sorted(left) == [("mail", "a-2"), ("mail", "b-1"), ("post", "a-1")]
+    assert done.erased["effects"] == 3
+
+
 async def test_the_catalogue_of_archives_forgets_whose_rows_they_had(world: World) -> None:
     """But for the key, under which the object is looked for again for a week."""
     before = await world.run("SELECT id, last_key FROM faena.archives WHERE tenant = 'a'")
@@ -120,6 +145,29 @@ async def test_objects_of_exports_that_were_interrupted_go(world: World) -> None
     await world.done((await world.pg.erase(tenant="a", **ASKED)).id)
     assert [state for state, key in keys.items() if (world.folder / key).exists()] == []
     assert await keys_in(store, folder_of("public.visits", "a")) == []
+
+
+async def test_objects_of_all_pages_go(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that a law protects fill the first page."""
+    monkeypatch.setattr(archived, "_PAGE", 2)
+    today = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    young = [row(n, f"{today - timedelta(days=n % 2):%Y-%m-%d} 00:00:00+00") for n in range(3)]
+    old = [row(n, "2001-02-03 00:00:00+00") for n in range(5)]
+    store = open_store(world.folder)
+    keys = [await archive(world.pg, store, "a", [one], table="public.deals") for one in young + old]
+    await world.run(
+        "INSERT INTO faena.retentions (table_name, keep, legal) VALUES"
+        " ('public.deals', '10y', '10y')"
+    )
+    plan = await world.erasures.plan("a")
+    assert plan.found["archives public.deals"] == len(old)
+    (kept,) = [one for one in plan.kept if one.place == "archives public.deals"]
+    assert (kept.number, kept.until) == (len(young), Term(months=120).after(today))
+    done = await world.done((await world.pg.erase(tenant="a", **ASKED)).id)
+    assert done.erased["archives public.deals"] == len(old)
+    assert await keys_in(store, folder_of("public.deals", "a")) == sorted(
+        name for key in keys[: len(young)] for name in (key, manifest_key(key))
+    )
 
 
 async def test_what_a_law_protects_is_kept_and_reported_until_when(world: World) -> None:
@@ -326,18 +374,29 @@ async def test_a_request_whose_job_was_lost_is_finished_by_the_daily_job(world: 
 
 async def test_objects_that_a_frozen_process_writes_later_are_removed_daily(world: World) -> None:
     (key, *_), *_ = (await world.held("a"))["archives"]
+    await world.run("UPDATE faena.archives SET changed_at = now() - interval '30 days'")
     await world.done((await world.pg.erase(tenant="a", **ASKED)).id)
     assert await world.run("SELECT count(*) FROM faena.archives WHERE tenant = 'a'") == [(0,)]
-    path = world.folder / key
+    path, beside = world.folder / key, world.folder / manifest_key(key)
     for _ in range(2):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"late")
+        beside.write_bytes(b"late")
         await world.erasures.sweep()
-        assert not path.exists()
+        assert [one.exists() for one in (path, beside)] == [False, False]
     await world.run("UPDATE faena.archives SET changed_at = now() - interval '8 days'")
     await world.erasures.sweep()
     assert await world.run("SELECT count(*) FROM faena.archives WHERE state = 'erased'") == [(0,)]
     assert len((await world.held("b"))["archives"]) > 0
+
+
+async def test_files_of_all_attempts_of_a_retrieval_go(world: World) -> None:
+    """One that was frozen may have written its file when another had ended the request."""
+    await world.run("UPDATE faena.retrievals SET keys = 'retrievals/early.gz'::text || keys")
+    early = world.folder / "retrievals" / "early.gz"
+    early.write_bytes(b"early")
+    await world.done((await world.pg.erase(tenant="a", **ASKED)).id)
+    assert not early.exists()
 
 
 async def test_a_history_that_comes_late_is_not_stored(world: World) -> None:

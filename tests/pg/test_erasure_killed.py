@@ -11,10 +11,13 @@ from typing import Any
 import pytest
 
 from faena import Faena
+from faena.errors import StoreRejected
 from faena.job import Job, Spec
 from faena.outcomes import Snooze
 from faena.pg import Archive, History, Postgres
+from faena.pg.archive.archiver import Archiver
 from faena.pg.archive.fence import Fence
+from faena.pg.erasure.archived import Archived
 from faena.pg.erasure.erasures import Order
 from tests._support import archive_process, killed_step
 from tests._support.archive_process import NOW, retain
@@ -85,6 +88,15 @@ VISITS = """
       FROM generate_series(1, 90) n;
 """
 
+PINGS = """
+    CREATE TABLE pings (id int, org text, at timestamptz, PRIMARY KEY (id, at))
+        PARTITION BY RANGE (at);
+    CREATE TABLE pings_1 PARTITION OF pings
+        FOR VALUES FROM ('2025-02-01 00:00+00') TO ('2025-02-08 00:00+00');
+    INSERT INTO pings SELECT n, 'o' || n % 3, '2025-02-01 00:00+00'::timestamptz + n *
+        interval '1 hour' FROM generate_series(1, 90) n;
+"""
+
 
 @pytest.fixture
 async def visits(pg: Postgres, tmp_path: Path) -> Postgres:
@@ -140,6 +152,32 @@ async def test_an_archiver_that_is_frozen_while_it_exports_brings_nothing_back(
     assert (await visits.erasures.plan("o1")).total == 0
 
 
+async def test_rows_of_a_partition_that_a_dead_archiver_has_detached_go(
+    pg: Postgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is in no table any more, and the program has not declared that there are partitions."""
+    async with pg.transaction() as connection:
+        await connection.execute(PINGS.encode())
+    pg.retain("pings", by="at", keep="2d", tenant="org", then=Archive(to=tmp_path))
+    pg.erasure(wait="50ms", lease="1s")
+
+    async def died(*_: Any) -> int:
+        raise StoreRejected("it died", op="archive")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Archiver, "drop", died)
+        assert [one.problem for one in await pg.archive(at=NOW)] == ["it died"]
+    asked = await pg.erase(tenant="o1", **ASKED)
+    assert await attempt(pg, asked.id)
+    done = await pg.erasures.look(asked.id)
+    assert done.erased == {"table public.pings": 30, "archives public.pings": 1}
+    async with pg.transaction() as connection:
+        found = await connection.execute("SELECT org, count(*) FROM pings_1 GROUP BY 1 ORDER BY 1")
+        assert await found.fetchall() == [("o0", 30), ("o2", 30)]
+    assert [one.problem for one in await pg.archive(at=NOW)] == [None]
+    assert [one.tenant for one in await pg.archives("pings")] == ["o0", "o2"]
+
+
 async def test_an_archiver_that_is_alive_is_waited_for(visits: Postgres) -> None:
     fence = Fence(visits, "public.visits", 1)
     await fence.take()
@@ -176,6 +214,23 @@ async def test_an_erasure_that_was_overtaken_deletes_nothing(
         await connection.execute("UPDATE faena.archive_runs SET ended_at = now()")
     assert await attempt(visits, asked.id)
     assert (await numbers(visits))[1] == ("o1", 0, 0)
+
+
+async def test_an_erasure_that_was_overtaken_after_the_rows_removes_no_object(
+    visits: Postgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert [one.problem for one in await visits.archive(at=NOW)] == [None]
+    before, erase_rows = _objects(tmp_path / "archives"), Archived._erase_rows
+
+    async def overtaken(self: Archived, *given: Any) -> None:
+        await erase_rows(self, *given)
+        async with visits.transaction() as connection:
+            await connection.execute("UPDATE faena.archive_runs SET token = gen_random_uuid()")
+
+    asked = await visits.erase(tenant="o1", **ASKED)
+    monkeypatch.setattr(Archived, "_erase_rows", overtaken)
+    assert not await attempt(visits, asked.id)
+    assert _objects(tmp_path / "archives") == before > 0
 
 
 def _is_stopped(pid: int) -> bool:

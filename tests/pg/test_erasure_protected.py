@@ -248,6 +248,36 @@ async def test_archives_of_a_renamed_table_are_protected_as_it_is_now(
     assert kept["archives public.v"] == (young, "it must be kept for 10y as public.w")
 
 
+async def test_archives_are_not_kept_by_another_table_that_has_the_oid_of_theirs_in_a_copy(
+    pg: Postgres, archived: dict[str, Any]
+) -> None:
+    await run(pg, "CREATE TABLE deeds (id int PRIMARY KEY, org text)")
+    await carried_out(pg, deeds={"keep": FOREVER, "tenant": "org"})
+    await run(
+        pg,
+        "UPDATE faena.retentions SET relations = ARRAY['deeds'::regclass::oid], home = 1"
+        " WHERE table_name = 'public.v'",
+    )
+    assert (await erased(pg, v=archived)).kept == ()
+    assert await objects(pg) == []
+
+
+async def test_archives_of_a_partition_are_protected_as_its_table_in_a_copy_too(
+    pg: Postgres, tmp_path: Path
+) -> None:
+    """Identifiers of the first database tell nothing there; names do."""
+    archive = {**YEAR, "keep": "3d", "then": Archive(to=tmp_path / "archives")}
+    await run(pg, SPLIT)
+    await carried_out(pg, v_1=archive)
+    young = [one for one in await pg.archives("v_1", tenant="a") if one.last_at.year > 2010]
+    await carried_out(pg, v={**TEN, "keep": "20y"})
+    await run(pg, "UPDATE faena.retentions SET home = 1")
+    done = await erased(pg, v_1=archive)
+    kept = {one.place: (one.number, one.reason) for one in done.kept}
+    assert kept["archives public.v_1"] == (len(young), "it must be kept for 10y as public.v")
+    assert await pg.archives("v_1", tenant="a") == young != []
+
+
 async def test_archives_by_another_column_than_the_protected_one_stay(
     pg: Postgres, archived: dict[str, Any]
 ) -> None:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import LiteralString
+from typing import LiteralString, cast
 
 import psycopg
 import pytest
@@ -18,6 +18,7 @@ from faena.embedded.directory import DataDirectory
 from faena.errors import ArgumentError, ConfigError, StoreRejected, StoreUnavailable
 from faena.pg import Postgres
 from faena.pg.embedded import EmbeddedPostgres
+from faena.pg.failure import as_raised, is_unreachable, translated
 from tests._support import guard
 from tests._support.eventually import PATIENCE_S, eventually
 from tests._support.valkey import free_port
@@ -58,6 +59,9 @@ async def test_errors_of_a_users_statements_are_those_of_the_driver(pg: Postgres
         await _run(pg, "INSERT INTO kept VALUES (1), (1)")
     with pytest.raises(pg_errors.UndefinedTable, match='"nothing" does not exist'):
         await _run(pg, "SELECT * FROM nothing")
+    for table in ("faena_notes", "my_faena.notes"):  # of the program, whatever it is called
+        with pytest.raises(pg_errors.UndefinedTable):
+            await _run(pg, cast("LiteralString", f"SELECT * FROM {table}"))
     with pytest.raises(pg_errors.RaiseException):
         await _run(pg, "DO $$ BEGIN RAISE 'of a trigger' ; END $$")
     with pytest.raises(pg_errors.QueryCanceled):
@@ -86,6 +90,34 @@ async def test_a_connection_that_is_lost_in_a_block_is_no_error_of_its_statement
     with pytest.raises(StoreUnavailable, match="PostgreSQL cannot be reached") as caught:
         await lose()
     assert isinstance(caught.value.__cause__, psycopg.OperationalError)
+
+
+@pytest.mark.parametrize("op", [None, "archive"])
+async def test_a_session_that_was_idle_for_too_long_is_a_lost_connection(
+    pg: Postgres, database: str, op: str | None
+) -> None:
+    """As of a process that was frozen. The driver may read the end of the connection first, or the
+    server's words, for which it has another class."""
+
+    async def idle() -> None:
+        async with pg.transaction(op) as connection:
+            words = "SELECT set_config('idle_in_transaction_session_timeout', '1ms', true)"
+            await connection.execute(words)
+            await eventually(lambda: _is_over(database, connection.info.backend_pid))
+            await connection.execute("SELECT 1")
+
+    with pytest.raises(StoreUnavailable, match="PostgreSQL cannot be reached"):
+        await idle()
+    for told in (translated("archive"), as_raised("transaction")):
+        with pytest.raises(StoreUnavailable, match="cannot be reached: idle") as caught, told:
+            raise pg_errors.IdleInTransactionSessionTimeout("idle for too long")
+        assert not is_unreachable(caught.value), "other work may go on"
+
+
+def _is_over(database: str, pid: int) -> bool:
+    with psycopg.connect(database) as connection:
+        found = connection.execute("SELECT FROM pg_stat_activity WHERE pid = %s", [pid])
+        return found.fetchone() is None
 
 
 async def test_only_what_the_schema_faena_lacks_needs_a_migration(
@@ -209,6 +241,17 @@ async def test_no_thread_gets_a_connection_that_the_server_has_closed(
     closed = await asyncio.to_thread(number)
     _end(database, closed)
     assert await asyncio.to_thread(number) != closed
+
+
+async def test_after_it_was_closed_it_connects_again(pg: Postgres) -> None:
+    def ask() -> None:
+        with pg.transaction_sync() as connection:
+            connection.execute("SELECT 1")
+
+    for _ in range(2):
+        await _run(pg, "SELECT 1")
+        await asyncio.to_thread(ask)
+        await pg.close()
 
 
 async def test_both_embedded_servers_share_a_directory_whichever_starts_first(home: Path) -> None:

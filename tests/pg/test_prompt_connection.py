@@ -1,4 +1,4 @@
-"""A call that is cancelled ends soon, though the server no longer listens."""
+"""A call that is cancelled, or limited, ends soon, though the server no longer listens."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from faena import Faena
 from faena.pg import Postgres, pool
-from faena.pg.pool import PromptConnection, ReadConnection, conninfo
+from faena.pg.pool import PromptConnection, ReadConnection, conninfo, limited
 from tests._support.eventually import PATIENCE_S, eventually
 from tests._support.forked import Forked
 
@@ -85,3 +85,25 @@ def test_a_program_ends_while_its_pool_connects(tmp_path: Path) -> None:
         assert process.wait(PATIENCE_S) == 0, (tmp_path / "log").read_text()
     finally:
         process.kill()
+
+
+async def test_all_that_postgres_hands_out_is_prompt(pg: Postgres) -> None:
+    async with pg.transaction() as lent, pg.session() as session, pg.reading() as reading:
+        assert [isinstance(one, PromptConnection) for one in (lent, session, reading)] == [True] * 3
+
+
+async def test_a_block_that_takes_too_long_loses_its_connection(
+    connection: PromptConnection,
+) -> None:
+    with limited(connection, 0.01), pytest.raises(psycopg.OperationalError):
+        await asyncio.wait_for(connection.execute("SELECT pg_sleep(600)"), PATIENCE_S)
+    assert connection.closed
+
+
+async def test_a_connection_is_not_limited_after_its_block(connection: PromptConnection) -> None:
+    """It is the pool's then, and soon another block's."""
+    later = asyncio.Event()
+    with limited(connection, 0.01):
+        asyncio.get_running_loop().call_later(0.02, later.set)
+    await asyncio.wait_for(later.wait(), PATIENCE_S)
+    await connection.execute("SELECT 1")

@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import Any
 
+import psycopg
 import pytest
 
 from faena import Backpressure, Faena, Job, Retain
+from faena.errors import StoreRejected
 from faena.pg import Postgres
 from faena.pg.refill import Refill
 from faena.pg.relay import OutboxRelay
@@ -362,6 +365,24 @@ async def test_a_row_whose_job_is_already_settled_goes(
             await _enqueue(pg, note, 1, id="one")
             await eventually(lambda: _is(pg, (0, 0, 0)))
     assert ran == [1]
+
+
+async def test_a_session_that_cannot_listen_is_closed(
+    still: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The relay tries again and again: each try would leave one at the server."""
+    hand, connect, made = await _hand(still), still.connect_past, list[Any]()
+
+    async def failing() -> Any:
+        made.append(await connect())
+        with suppress(psycopg.Error):
+            await made[-1].execute("BEGIN; SELECT 1 / 0")
+        return made[-1]
+
+    monkeypatch.setattr(still, "connect_past", failing)
+    with pytest.raises(StoreRejected, match="transaction is aborted"):
+        await hand.relay._listening()
+    assert [one.closed for one in made] == [True]
 
 
 @pytest.mark.parametrize("direct", ["nowhere", "elsewhere"])

@@ -65,16 +65,11 @@ async def test_what_it_learns_later_makes_its_rows_no_younger(app: Faena, still:
     assert await _view(still) == (TURNS, 0, 0)
 
 
-async def test_it_notes_what_it_has_sent_before_the_server_ends_its_transaction(
-    app: Faena,
-    still: Postgres,  # noqa: F811
-) -> None:
-    tasks = _declare_two(app)
-    await still.outbox.publish()
-    await _enqueue_in_turn(still, tasks)
-    hand = await _hand(still)
+async def _taken_late(pg: Postgres) -> tuple[list[int], int | None]:
+    """How many rows each transaction of a relay takes that has no time left, and what it sends."""
+    hand = await _hand(pg)
     hand.relay = OutboxRelay(
-        still, hand.settlements, f"@{await still.outbox.name()}", RelayTerms(frozen_s=15.0)
+        pg, hand.settlements, f"@{await pg.outbox.name()}", RelayTerms(frozen_s=15.0)
     )
     taken: list[int] = []
     send = hand.relay._dispatch.send
@@ -84,6 +79,31 @@ async def test_it_notes_what_it_has_sent_before_the_server_ends_its_transaction(
         return await send(given._replace(until=0.0))
 
     hand.relay._dispatch.send = send_late  # type: ignore[method-assign]
-    assert await hand.send() == TURNS
+    return taken, await hand.send()
+
+
+async def test_it_notes_what_it_has_sent_before_the_server_ends_its_transaction(
+    app: Faena,
+    still: Postgres,  # noqa: F811
+) -> None:
+    tasks = _declare_two(app)
+    await still.outbox.publish()
+    await _enqueue_in_turn(still, tasks)
+    taken, sent = await _taken_late(still)
     assert taken == [6, 5, 4, 3, 2, 1], "one call for each transaction, as there is no time"
+    assert sent == TURNS
     assert await _view(still) == (0, TURNS, 0)
+
+
+async def test_it_notes_what_was_refused_in_time_too(
+    app: Faena,
+    still: Postgres,  # noqa: F811
+) -> None:
+    tasks = _declare_two(app)
+    await still.outbox.publish()
+    await tasks[0].enqueue(100, id="one", delay="1h")
+    async with still.transaction() as connection:
+        await still.outbox.enqueue(connection, tasks[0], 101, id="one")  # of another job
+        await still.outbox.enqueue(connection, tasks[1], 102)
+    assert await _taken_late(still) == ([2, 1], 1)
+    assert await _view(still) == (0, 1, 1)

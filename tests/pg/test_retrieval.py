@@ -483,3 +483,15 @@ async def test_a_link_that_was_signed_for_another_tenant_or_file_is_refused(
         else:
             with pytest.raises(LinkRefused):
                 await served.open(token, tenant=tenant)
+
+
+async def test_a_link_to_a_file_that_was_removed_tells_another_tenant_nothing(
+    pg: Postgres, served: Retrievals, store: ObjectStore
+) -> None:
+    await archive(pg, store, "org-1", [row(1, "2023-02-02 00:00:00+00")])
+    token, _ = await served.link((await retrieved(served, "org-1")).id, tenant="org-1")
+    async with pg.transaction() as connection:
+        await connection.execute("UPDATE faena.retrievals SET state = 'erased'")
+    for tenant, expected in ((None, LinkExpired), ("org-1", LinkExpired), ("org-2", LinkRefused)):
+        with pytest.raises(expected):
+            await served.open(token, tenant=tenant)

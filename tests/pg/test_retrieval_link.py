@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import hashlib
+import hmac
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
@@ -47,6 +49,32 @@ def test_each_changed_character_is_noticed() -> None:
         other = "A" if token[place] != "A" else "B"
         with pytest.raises(LinkRefused):
             read_token(token[:place] + other + token[place + 1 :], [NEW], 0)
+
+
+def _signed(body: bytes, purpose: bytes = b"faena archive link\0") -> str:
+    mac = hmac.digest(NEW, purpose + body, "sha256")
+    return base64.urlsafe_b64encode(body + mac).decode().rstrip("=")
+
+
+def test_links_that_were_sent_before_an_upgrade_work() -> None:
+    """The form of a token, written out here once more: tenants have some of them in their mail."""
+    body = b"\x01" + (1000).to_bytes(8) + bytes.fromhex(ID) + LINK.binding
+    assert write_token(LINK, [NEW]) == _signed(body)
+    assert LINK.binding == hashlib.sha256(b"\0\0\0\x05org-1retrievals/a").digest()[:16]
+
+
+@pytest.mark.parametrize("version", [0, 2])
+def test_a_token_of_another_version_is_refused(version: int) -> None:
+    body = bytes([version]) + (1000).to_bytes(8) + bytes.fromhex(ID) + LINK.binding
+    with pytest.raises(LinkRefused):
+        read_token(_signed(body), [NEW], 0)
+
+
+def test_what_a_secret_has_signed_for_another_purpose_is_refused() -> None:
+    body = b"\x01" + (1000).to_bytes(8) + bytes.fromhex(ID) + LINK.binding
+    for purpose in (b"", b"faena other link\0"):
+        with pytest.raises(LinkRefused):
+            read_token(_signed(body, purpose), [NEW], 0)
 
 
 def test_an_expired_link_that_was_changed_is_not_called_expired() -> None:

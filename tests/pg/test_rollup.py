@@ -231,6 +231,26 @@ async def test_sealed_periods_are_never_computed_again(pg: Postgres, jobs: Rollu
     assert (await jobs.view()).sealed_before == date(2025, 3, 10)
 
 
+async def test_a_table_that_was_dropped_is_made_anew_from_its_first_period(
+    pg: Postgres, jobs: Rollup
+) -> None:
+    """What was sealed and back-filled is gone with it."""
+    eighth = date(2025, 3, 8)
+    for day in (eighth, NINTH):
+        await insert(pg, "acme", f"{day}T08:00Z")
+
+    def stop(_progress: RollupProgress) -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await jobs.backfill(eighth, NINTH, stop)
+    await jobs.seal(NINTH)
+    await rows(pg, "DROP TABLE jobs_per_day")
+    await jobs.backfill(eighth, NINTH)
+    assert await kept(pg) == [(eighth, "acme", 1, 1), (NINTH, "acme", 1, 1)]
+    assert (await jobs.view()).sealed_before is None
+
+
 async def test_the_daily_job_computes_recent_periods_and_names_what_is_refused(
     app: Faena, pg: Postgres, jobs: Rollup, working: Working
 ) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -39,8 +39,9 @@ async def rows(pg: Postgres, statements: str) -> list[Any]:
         return await found.fetchall() if found.description else []
 
 
-def declare(pg: Postgres, every: Any = "day", by: str = "created_at") -> Rollup:
-    return pg.rollup(f"jobs_per_{every}", of="jobs", every=every, by=by, measures={"n": "count(*)"})
+def declare(pg: Postgres, every: Any = "day", by: str = "created_at", tz: str = "UTC") -> Rollup:
+    given: dict[str, Any] = {"of": "jobs", "every": every, "by": by, "tz": tz}
+    return pg.rollup(f"jobs_per_{every}", **given, measures={"n": "count(*)"})
 
 
 @pytest.mark.parametrize("table", [PLAIN, PARTED], ids=["plain", "partitioned"])
@@ -88,6 +89,24 @@ async def test_a_week_of_which_one_day_has_left_is_not_computed_again(pg: Postgr
     assert await rows(pg, "SELECT sum(n) FROM jobs_per_week") == [(9,)]
 
 
+@pytest.mark.parametrize(
+    ("tz", "day"), [("America/Argentina/Buenos_Aires", 20), ("UTC", 20), ("Asia/Tokyo", 21)]
+)
+async def test_a_day_of_a_time_zone_that_has_left_in_part_is_not_computed_again(
+    pg: Postgres, tz: str, day: int
+) -> None:
+    """Rows leave at midnight in UTC, which is at 21:00 in one and at 9:00 in the other."""
+    await rows(pg, PLAIN)
+    days = declare(pg, tz=tz)
+    await days.backfill(FIRST, LAST)
+    pg.retain("jobs", keep="1y", then="delete")
+    await pg.archive()
+    with pytest.raises(StoreRejected, match=f"compute periods from 2020-01-{day} on"):
+        await days.run(date(2020, 1, day - 1))
+    await days.run(date(2020, 1, day))
+    assert await rows(pg, "SELECT count(*), sum(n) FROM jobs_per_day") == [(14, 14)]
+
+
 async def test_a_roll_up_by_another_column_is_guarded_up_to_its_newest_removed_row(
     pg: Postgres,
 ) -> None:
@@ -99,6 +118,78 @@ async def test_a_roll_up_by_another_column_is_guarded_up_to_its_newest_removed_r
     with pytest.raises(StoreRejected, match="compute periods from 2020-03-20 on"):
         await days.run(date(2020, 3, 19))
     await days.run(date(2020, 3, 20))
+
+
+@pytest.mark.parametrize("ended_at", ["'infinity'", "NULL"])
+async def test_a_removed_row_without_an_end_closes_no_later_period(
+    pg: Postgres, ended_at: str
+) -> None:
+    await rows(pg, PLAIN)
+    await rows(pg, f"UPDATE jobs SET ended_at = {ended_at} WHERE id = 3")
+    days = declare(pg, by="ended_at")
+    await days.backfill(date(2020, 3, 6), date(2020, 3, 19))
+    pg.retain("jobs", keep="1y", then="delete")
+    await pg.archive()
+    with pytest.raises(StoreRejected, match="compute periods from 2020-03-20 on"):
+        await days.run(date(2020, 3, 19))
+    await days.run(date(2020, 3, 20))
+
+
+async def test_a_removed_row_at_midnight_closes_the_day_that_it_begins(pg: Postgres) -> None:
+    await rows(pg, PLAIN)
+    await rows(pg, "UPDATE jobs SET ended_at = '2020-03-20' WHERE id = 3")
+    days = declare(pg, by="ended_at")
+    await days.backfill(date(2020, 3, 6), date(2020, 3, 20))
+    pg.retain("jobs", keep="1y", then="delete")
+    await pg.archive()
+    with pytest.raises(StoreRejected, match="compute periods from 2020-03-21 on"):
+        await days.run(date(2020, 3, 20))
+    assert await rows(pg, "SELECT sum(n) FROM jobs_per_day") == [(14,)]
+
+
+async def test_of_a_seal_and_a_removal_the_later_one_counts(pg: Postgres) -> None:
+    await rows(pg, PLAIN)
+    days = declare(pg)
+    await days.backfill(FIRST, LAST)
+    pg.retain("jobs", keep="1y", then="delete")
+    await pg.archive()
+    for seal, closed in ((date(2020, 1, 10), LAST), (date(2020, 2, 1), date(2020, 1, 31))):
+        await days.seal(seal)
+        with pytest.raises(StoreRejected, match="must not be computed again"):
+            await days.run(closed)
+        assert (await days.view()).sealed_before == closed + timedelta(days=1)
+
+
+async def test_rows_that_a_partitions_own_retention_removes_are_gone_from_its_table(
+    pg: Postgres,
+) -> None:
+    await rows(pg, PARTED)
+    days = declare(pg)
+    await days.backfill(FIRST, LAST)
+    pg.retain("jobs_y2020m01", keep="1y", then="delete")
+    assert [one.rows for one in await pg.archive()] == [14]
+    with pytest.raises(StoreRejected, match="compute periods from 2020-01-20 on"):
+        await days.run(LAST)
+    assert await rows(pg, "SELECT sum(n) FROM jobs_per_day") == [(14,)]
+
+
+async def test_rows_that_the_retention_of_a_table_removes_are_gone_from_a_partition(
+    pg: Postgres,
+) -> None:
+    """It comes back as it left: attached again, without what it had."""
+    await rows(pg, PARTED)
+    days = pg.rollup("days", of="jobs_y2020m01", every="day", measures={"n": "count(*)"})
+    await days.backfill(FIRST, LAST)
+    pg.retain("jobs", keep="1y", then="delete")
+    assert [one.rows for one in await pg.archive()] == [14]
+    await rows(
+        pg,
+        "CREATE TABLE jobs_y2020m01 PARTITION OF jobs FOR VALUES FROM ('2020-01-01Z')"
+        " TO ('2020-02-01Z')",
+    )
+    with pytest.raises(StoreRejected, match="compute periods from 2020-02-01 on"):
+        await days.run(LAST)
+    assert await rows(pg, "SELECT sum(n) FROM days") == [(14,)]
 
 
 async def test_rows_that_leave_while_a_period_is_computed_take_the_run_back(

@@ -30,7 +30,9 @@ _MISSING: Final = (
 )
 _OWN: Final = re.compile(r'\bfaena\.|schema "?faena\b')
 """In words of PostgreSQL: something of the schema `faena`."""
-_LOST: Final = frozenset({"57P01", "57P02", "57P03", "57P05", "25P03", "25P04", "53300"})
+_IDLE: Final = frozenset({"25P03", "25P04"})
+"""Codes with which the server ends a transaction that has been idle, or open, for too long."""
+_LOST: Final = frozenset({"57P01", "57P02", "57P03", "57P05", "53300"}) | _IDLE
 """Codes with which the server ends a connection, or takes none; so do all of class 08."""
 _ROLES: Final = (
     "the section Roles of docs/postgres-connections.md lists the rights that a role needs"
@@ -68,17 +70,19 @@ def translate(error: Exception, op: str) -> FaenaError:
         return ArgumentError(words)
     if isinstance(error, pg_errors.InsufficientPrivilege):
         return StoreRejected(f"PostgreSQL refused: {words}; {_ROLES}", op=op)
-    if isinstance(error, _UNAVAILABLE):
+    if isinstance(error, _UNAVAILABLE) or _is_lost(error):
         return StoreUnavailable(f"PostgreSQL cannot be reached: {words}", op=op)
     return StoreRejected(f"PostgreSQL refused: {words}", op=op)
 
 
 def is_unreachable(error: FaenaError) -> bool:
-    """Whether PostgreSQL itself, not an object store, a lock or `direct_url`, is why a call
-    failed."""
+    """Whether PostgreSQL itself, not an object store, a lock, a process that was idle for too long
+    or `direct_url`, is why a call failed."""
+    cause = error.__cause__
     return (
         isinstance(error, StoreUnavailable)
-        and isinstance(error.__cause__, (psycopg.Error, PoolTimeout))
+        and isinstance(cause, (psycopg.Error, PoolTimeout))
+        and cause.sqlstate not in _IDLE
         and error.op != "direct"
     )
 
@@ -95,10 +99,11 @@ def _missing(error: Exception) -> str:
     return "run `faena pg migrate` first"
 
 
-def _is_lost(error: psycopg.Error) -> bool:
-    state = error.sqlstate
-    is_ended = state is None or state.startswith("08") or state in _LOST
-    return isinstance(error, _UNAVAILABLE) and is_ended
+def _is_lost(error: Exception) -> bool:
+    """The driver has some of these codes in other classes than those of a lost connection."""
+    state = error.sqlstate if isinstance(error, psycopg.Error) else None
+    is_ended = state is None or state.startswith("08")
+    return state in _LOST or (isinstance(error, _UNAVAILABLE) and is_ended)
 
 
 def _is_own(error: psycopg.Error) -> bool:
