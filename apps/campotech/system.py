@@ -20,6 +20,7 @@ from apps.campotech.invoicing.issue import Issuing
 from apps.campotech.invoicing.pdf import Documents
 from apps.campotech.invoicing.pending import Pending
 from apps.campotech.invoicing.tickets import Certificates, PostgresTickets
+from apps.campotech.jobs.complete import Completing
 from apps.campotech.messaging.channel import Channels
 from apps.campotech.messaging.delivery import Delivery
 from apps.campotech.messaging.escalation import People
@@ -104,6 +105,7 @@ class System:
         self.reconciling, self.scheduled = Reconciling(self), Scheduled(self)
         timetable.declare(self)
         self.dispatch = Dispatcher(self)
+        self.completing = Completing(self)
 
     def _afip(self) -> afip.Client:
         given = self.settings.afip

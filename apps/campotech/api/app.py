@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from fastapi import FastAPI
 
-from apps.campotech.api import intake, payment, status, webhook
+from apps.campotech.api import intake, jobs, payment, status, webhook
 from apps.campotech.api.problem import add_handlers
 
 if TYPE_CHECKING:
@@ -26,6 +26,6 @@ def create(system: System) -> FastAPI:
     web = FastAPI(title="CampoTech", version="1", lifespan=lifespan, docs_url=None, redoc_url=None)
     web.state.system = system
     add_handlers(web)
-    for router in (intake.router, payment.router, webhook.router, status.router, status.admin):
+    for router in (intake.router, jobs.router, payment.router, webhook.router, status.router, status.admin):
         web.include_router(router)
     return web
