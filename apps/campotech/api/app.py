@@ -4,15 +4,28 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fastapi import FastAPI
 
-from apps.campotech.api import intake, jobs, payment, status, webhook
+from apps.campotech.api import archives, intake, jobs, payment, status, webhook
+from apps.campotech.api.body import BoundedBody
+from apps.campotech.api.description import describe
 from apps.campotech.api.problem import add_handlers
 
 if TYPE_CHECKING:
     from apps.campotech.system import System
+
+
+_ROUTERS: Final = (
+    intake.router,
+    jobs.router,
+    archives.router,
+    payment.router,
+    webhook.router,
+    status.router,
+    status.admin,
+)
 
 
 def create(system: System) -> FastAPI:
@@ -23,9 +36,18 @@ def create(system: System) -> FastAPI:
         await system.pg.outbox.publish()
         yield
 
-    web = FastAPI(title="CampoTech", version="1", lifespan=lifespan, docs_url=None, redoc_url=None)
+    web = FastAPI(
+        title="CampoTech",
+        version="1",
+        lifespan=lifespan,
+        openapi_url="/api/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+    )
     web.state.system = system
+    web.add_middleware(BoundedBody)
     add_handlers(web)
-    for router in (intake.router, jobs.router, payment.router, webhook.router, status.router, status.admin):
+    describe(web)
+    for router in _ROUTERS:
         web.include_router(router)
     return web

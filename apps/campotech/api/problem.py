@@ -20,6 +20,7 @@ _TITLES: Final = {
     404: "Not found",
     405: "Not this method",
     409: "It is another one",
+    410: "No longer there",
     413: "Too large",
     422: "Not valid",
     429: "Too many",
