@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Final
 
 from fastapi import FastAPI
 
-from apps.campotech.api import archives, intake, jobs, payment, status, webhook
+from apps.campotech.api import archives, intake, jobs, payment, status, tracking, webhook
 from apps.campotech.api.body import BoundedBody
 from apps.campotech.api.description import describe
+from apps.campotech.api.live import Tracking
 from apps.campotech.api.problem import add_handlers
+from apps.campotech.tracking.hub import Bounds
 
 if TYPE_CHECKING:
     from apps.campotech.system import System
@@ -21,6 +23,7 @@ _ROUTERS: Final = (
     intake.router,
     jobs.router,
     archives.router,
+    tracking.router,
     payment.router,
     webhook.router,
     status.router,
@@ -28,7 +31,10 @@ _ROUTERS: Final = (
 )
 
 
-def create(system: System) -> FastAPI:
+_BOUNDS: Final = Bounds()
+
+
+def create(system: System, bounds: Bounds = _BOUNDS) -> FastAPI:
     """An application for one CampoTech, which stays open: who made it closes it."""
 
     @asynccontextmanager
@@ -44,7 +50,7 @@ def create(system: System) -> FastAPI:
         docs_url=None,
         redoc_url=None,
     )
-    web.state.system = system
+    web.state.system, web.state.tracking = system, Tracking(system, bounds)
     web.add_middleware(BoundedBody)
     add_handlers(web)
     describe(web)
