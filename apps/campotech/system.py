@@ -72,7 +72,12 @@ class System:
             ),
         )
         self.queues = registry.declare(self.app, self.pace, settings.flags)
-        self.pg = Postgres(self.app, settings.database_url, history=History(keep="2y"))
+        self.pg = Postgres(
+            self.app,
+            settings.database_url,
+            replica_url=settings.replica_url,
+            history=History(keep="2y"),
+        )
         self.rollups = tables.declare(self.pg, Archive())
         self.pg.retrieval(secrets=settings.secrets, lifetime="1h", queue="cleanup")
         self.upstreams = Upstreams.declare(self.app, self.pace, **_budgets(settings))

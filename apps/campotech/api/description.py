@@ -21,6 +21,10 @@ _ABOUT: Final = (
 _UNUSED: Final = ("HTTPValidationError", "ValidationError")
 """FastAPI's own errors, which no route here answers with."""
 
+_SHOWN: Final = {"/api/v1/": "organization", "/api/admin/": "administrator"}
+"""Whose token the routes below a path need."""
+_SCHEMES: Final = {name: {"type": "http", "scheme": "bearer"} for name in _SHOWN.values()}
+
 
 def describe(web: FastAPI) -> None:
     """Have an application describe itself in this way."""
@@ -38,11 +42,17 @@ def _made(web: FastAPI) -> dict[str, Any]:
         title=web.title, version=web.version, description=_ABOUT, routes=web.routes
     )
     for answer in _problems(schema):
-        content = answer.get("content", {})
-        if "application/json" in content:
-            answer["content"] = {KIND: content["application/json"]}
+        (content,) = answer["content"].values()
+        if content["schema"] == {"$ref": "#/components/schemas/ProblemContent"}:
+            answer["content"] = {KIND: content}
     for name in _UNUSED:
-        schema.get("components", {}).get("schemas", {}).pop(name, None)
+        schema["components"]["schemas"].pop(name, None)
+    schema["components"]["securitySchemes"] = _SCHEMES
+    for path, operations in schema["paths"].items():
+        for prefix, scheme in _SHOWN.items():
+            if path.startswith(prefix):
+                for operation in operations.values():
+                    operation["security"] = [{scheme: []}]
     return schema
 
 

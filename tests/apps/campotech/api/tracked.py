@@ -66,3 +66,11 @@ async def next_positions(websocket: ClientConnection) -> list[dict[str, Any]]:
         assert message["type"] == "positions"
         if message["positions"]:
             return message["positions"]
+
+
+async def end_of(websocket: ClientConnection) -> tuple[int, str]:
+    """With which code and reason the server closes it."""
+    async for _ in websocket:
+        pass  # what comes before
+    await websocket.wait_closed()
+    return websocket.close_code or 0, websocket.close_reason or ""
