@@ -76,7 +76,7 @@ class AcceptedChanges(Answer):
     jobs: list[str]
 
 
-@router.post("/invoices", status_code=202, responses=answers(409, 413))
+@router.post("/invoices", status_code=202, responses=answers(400, 409, 413))
 async def create_invoice(
     request: Request, caller: Caller, wanted: NewInvoice, idempotency_key: Key
 ) -> AcceptedInvoice:
@@ -113,7 +113,7 @@ async def look_at_invoice(request: Request, caller: Caller, invoice: UUID) -> In
     return InvoiceState(id=invoice, **dict(zip(names, row, strict=True)))
 
 
-@router.post("/messages", status_code=202, responses=answers(403, 413))
+@router.post("/messages", status_code=202, responses=answers(400, 403, 413))
 async def send_message(
     request: Request, caller: Caller, message: WhatsAppOutbound
 ) -> AcceptedMessage:
@@ -125,7 +125,7 @@ async def send_message(
     return AcceptedMessage(id=receipt.id, status=receipt.status)
 
 
-@router.post("/sync", status_code=202, responses=answers(403, 413))
+@router.post("/sync", status_code=202, responses=answers(400, 403, 413))
 async def sync(request: Request, caller: Caller, message: SyncOffline) -> AcceptedChanges:
     """Apply what a device did offline; a job for each entity."""
     caller.owns(message.org_id)

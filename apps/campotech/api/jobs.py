@@ -68,7 +68,7 @@ class JobPage(Answer):
     """For the next page; null: this is the last one."""
 
 
-@router.post("/jobs/{job}/complete", status_code=202, responses=answers(404, 409, 413))
+@router.post("/jobs/{job}/complete", status_code=202, responses=answers(400, 404, 409, 413))
 async def complete_job(
     request: Request, caller: Caller, job: UUID, said: JobCompletion | None = None
 ) -> CompletedJob:

@@ -97,7 +97,7 @@ class Ticket(Answer):
     """For the header `Sec-WebSocket-Protocol`, so that no address has the ticket."""
 
 
-@router.post("/positions", status_code=202, responses=answers(413))
+@router.post("/positions", status_code=202, responses=answers(400, 413))
 async def report_positions(
     request: Request, caller: Caller, report: DevicePositions
 ) -> TakenPositions:
@@ -149,7 +149,7 @@ async def poll_positions(
     )
 
 
-@router.post("/tickets", status_code=201, responses=answers(413))
+@router.post("/tickets", status_code=201, responses=answers(400, 413))
 async def issue_ticket(request: Request, caller: Caller, wanted: Wanted | None = None) -> Ticket:
     """Get a ticket for the WebSocket, which takes no token: it works for a minute."""
     tracking = live.tracking_of(request)

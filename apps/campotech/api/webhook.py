@@ -18,7 +18,7 @@ from apps.providers import mercadopago, whatsapp
 from faena.pg import Connection
 
 router: Final = APIRouter(
-    prefix="/webhooks", tags=["webhooks"], responses=answers(401, 413, 422, 503)
+    prefix="/webhooks", tags=["webhooks"], responses=answers(400, 401, 413, 422, 503)
 )
 _MOST_BYTES: Final = 4 << 20
 _EVENTS: Final = {"payment": "payment", "topic_chargebacks_wh": "chargeback"}

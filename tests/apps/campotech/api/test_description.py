@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import Any, Final, NamedTuple
 from uuid import uuid4
 
@@ -15,6 +16,7 @@ from apps.campotech.api.body import MOST_BYTES
 from apps.campotech.system import System
 from apps.sandbox.sandbox import Sandbox
 from hypothesis import given
+from hypothesis.errors import Unsatisfiable
 from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import response_schema_conformance, status_code_conformance
@@ -172,16 +174,17 @@ async def test_no_request_that_the_description_allows_breaks_a_route(
         shown = [token for path, token in tokens.items() if operation.path.startswith(path)]
         headers = {"authorization": f"Bearer {shown[0]}"} if shown else {}
 
-        @searching(12)
+        @searching(3, full=300)
         @given(case=operation.as_strategy(generation_mode=mode))
         def call(case: Any) -> None:
             answer = case.call(base_url=url, headers=headers)
             case.validate_response(answer, checks=CHECKS)
             seen.append(operation.path)
 
-        call()
+        with suppress(Unsatisfiable):  # a route without parameters cannot be called wrongly
+            call()
 
     for found in schema.get_all_operations():
-        for mode in GenerationMode.all():
+        for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE):
             await asyncio.to_thread(search, found.ok(), mode)
     assert len(set(seen)) > 10
