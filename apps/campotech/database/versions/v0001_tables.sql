@@ -98,16 +98,6 @@ CREATE TABLE notification_logs (
     created_at timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (id, created_at)
 ) PARTITION BY RANGE (created_at);
-CREATE TABLE technician_positions (          -- the last one of each technician
-    organization_id uuid, user_id uuid,
-    latitude decimal(10, 8) NOT NULL,
-    longitude decimal(11, 8) NOT NULL,
-    accuracy decimal(6, 2),
-    recorded_at timestamptz NOT NULL,
-    received_at timestamptz NOT NULL,         -- what is new is found by it: devices may send late
-    PRIMARY KEY (organization_id, user_id)
-);
-CREATE INDEX ON technician_positions (recorded_at);
 CREATE TABLE location_days (
     organization_id uuid, user_id uuid, day date, pings bigint NOT NULL,
     PRIMARY KEY (organization_id, user_id, day)
