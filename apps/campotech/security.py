@@ -6,6 +6,7 @@ import hashlib
 import secrets
 from base64 import urlsafe_b64encode
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from typing import Final
 from uuid import UUID
 
@@ -48,11 +49,42 @@ class Vault:
             raise ValueError(f"the key of organisation {whose} cannot be read") from None
 
     def _cipher(self, whose: UUID) -> MultiFernet:
-        return MultiFernet([Fernet(_derived(secret, whose)) for secret in self.secrets])
+        return _cipher(self.secrets, whose.bytes)
 
 
-def _derived(secret: str, whose: UUID) -> bytes:
+@dataclass(frozen=True, slots=True)
+class Tickets:
+    """Short texts that prove what was said to their holder a moment ago; nothing is stored."""
+
+    secrets: tuple[str, ...] = field(repr=False)
+    purpose: bytes
+    """A ticket for one is none for another."""
+    lifetime: timedelta
+
+    def issue(self, content: bytes, *, at: datetime | None = None) -> str:
+        """A ticket, of letters that any header takes."""
+        instant = datetime.now(UTC) if at is None else at
+        made = self._cipher().encrypt_at_time(content, int(instant.timestamp()))
+        return made.decode().rstrip("=")
+
+    def read(self, ticket: str) -> bytes:
+        """What it says; ValueError for one that was not issued here, or is too old."""
+        padded = ticket + "=" * (-len(ticket) % 4)
+        try:
+            return self._cipher().decrypt(padded.encode(), int(self.lifetime.total_seconds()))
+        except InvalidToken:
+            raise ValueError("the ticket is not valid, or its time is over") from None
+
+    def _cipher(self) -> MultiFernet:
+        return _cipher(self.secrets, self.purpose)
+
+
+def _cipher(secrets: tuple[str, ...], purpose: bytes) -> MultiFernet:
+    return MultiFernet([Fernet(_derived(secret, purpose)) for secret in secrets])
+
+
+def _derived(secret: str, purpose: bytes) -> bytes:
     """A key for each organisation, so that a sealed text is of no use in another's row."""
     key = hashlib.sha256(secret.encode()).digest()
-    made = hashlib.blake2b(whose.bytes, key=key, digest_size=32)
+    made = hashlib.blake2b(purpose, key=key, digest_size=32)
     return urlsafe_b64encode(made.digest())

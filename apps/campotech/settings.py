@@ -22,6 +22,8 @@ class Settings:
     """None: as Faena finds it (FAENA_URL, REDIS_HOST …), else an embedded one."""
     database_url: str | None = None
     """None: FAENA_PG_URL, else an embedded one."""
+    replica_url: str | None = None
+    """What figures are read from while it is fresh; None: FAENA_PG_REPLICA_URL, else no replica."""
     directory: Path = Path(".faena")
     """Where embedded servers keep their data."""
     namespace: str = "campotech"
@@ -62,6 +64,7 @@ class Settings:
         return cls(
             broker_url=environ.get("CAMPOTECH_BROKER_URL"),
             database_url=environ.get("CAMPOTECH_DATABASE_URL"),
+            replica_url=environ.get("CAMPOTECH_REPLICA_URL"),
             directory=Path(environ.get("CAMPOTECH_DIRECTORY", ".faena")),
             namespace=environ.get("CAMPOTECH_NAMESPACE", "campotech"),
             secrets=secrets,

@@ -20,6 +20,7 @@ from apps.campotech.invoicing.issue import Issuing
 from apps.campotech.invoicing.pdf import Documents
 from apps.campotech.invoicing.pending import Pending
 from apps.campotech.invoicing.tickets import Certificates, PostgresTickets
+from apps.campotech.jobs.complete import Completing
 from apps.campotech.messaging.channel import Channels
 from apps.campotech.messaging.delivery import Delivery
 from apps.campotech.messaging.escalation import People
@@ -71,8 +72,14 @@ class System:
             ),
         )
         self.queues = registry.declare(self.app, self.pace, settings.flags)
-        self.pg = Postgres(self.app, settings.database_url, history=History(keep="2y"))
+        self.pg = Postgres(
+            self.app,
+            settings.database_url,
+            replica_url=settings.replica_url,
+            history=History(keep="2y"),
+        )
         self.rollups = tables.declare(self.pg, Archive())
+        self.pg.retrieval(secrets=settings.secrets, lifetime="1h", queue="cleanup")
         self.upstreams = Upstreams.declare(self.app, self.pace, **_budgets(settings))
         self.features = Features.declare(self.app, self.upstreams)
         self.http = httpx.AsyncClient(limits=_CONNECTIONS, trust_env=False)
@@ -104,6 +111,7 @@ class System:
         self.reconciling, self.scheduled = Reconciling(self), Scheduled(self)
         timetable.declare(self)
         self.dispatch = Dispatcher(self)
+        self.completing = Completing(self)
 
     def _afip(self) -> afip.Client:
         given = self.settings.afip

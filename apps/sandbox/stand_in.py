@@ -122,13 +122,20 @@ class _Server(uvicorn.Server):
 
 
 @asynccontextmanager
-async def serving(http: ASGIApp, port: int = 0) -> AsyncGenerator[str]:
+async def serving(
+    http: ASGIApp, port: int = 0, *, has_websockets: bool = False
+) -> AsyncGenerator[str]:
     """Serve an application on a free port of loopback; its address."""
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # it tells of each cut-off answer
     with socket.create_server((HOST, port)) as listener:
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # else a POST takes 40 ms
         config = uvicorn.Config(
-            http, log_config=None, access_log=False, lifespan="off", proxy_headers=False, ws="none"
+            http,
+            log_config=None,
+            access_log=False,
+            lifespan="off",
+            proxy_headers=False,
+            ws="auto" if has_websockets else "none",
         )
         server = _Server(config)
         running = asyncio.create_task(server.serve([listener]))

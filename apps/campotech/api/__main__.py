@@ -7,6 +7,7 @@ import argparse
 import asyncio
 import os
 import signal
+import socket
 import sys
 from typing import Final
 
@@ -18,6 +19,10 @@ from apps.campotech.system import System
 from faena.errors import FaenaError
 
 _GRACE_S: Final = 10
+_PING_S: Final = 20
+_GIVE_UP_MS: Final = 60_000
+_MOST_SAID: Final = 1024
+"""Viewers of tracking send nothing."""
 
 
 def main() -> int:
@@ -54,8 +59,15 @@ async def _serve(settings: Settings, host: str, port: int) -> None:
             access_log=False,
             log_level="warning",
             timeout_graceful_shutdown=_GRACE_S,
+            ws_max_size=_MOST_SAID,
+            ws_ping_interval=_PING_S,
+            ws_ping_timeout=_PING_S,
         )
-        await uvicorn.Server(config).serve()
+        with socket.create_server((host, port)) as listener:
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if hasattr(socket, "TCP_USER_TIMEOUT"):  # a peer that takes nothing holds no connection
+                listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _GIVE_UP_MS)
+            await uvicorn.Server(config).serve([listener])
 
 
 if __name__ == "__main__":

@@ -4,18 +4,37 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fastapi import FastAPI
 
-from apps.campotech.api import intake, payment, status, webhook
+from apps.campotech.api import archives, intake, jobs, payment, status, tracking, webhook
+from apps.campotech.api.body import BoundedBody
+from apps.campotech.api.description import describe
+from apps.campotech.api.live import Tracking
 from apps.campotech.api.problem import add_handlers
+from apps.campotech.tracking.hub import Bounds
 
 if TYPE_CHECKING:
     from apps.campotech.system import System
 
 
-def create(system: System) -> FastAPI:
+_ROUTERS: Final = (
+    intake.router,
+    jobs.router,
+    archives.router,
+    tracking.router,
+    payment.router,
+    webhook.router,
+    status.router,
+    status.admin,
+)
+
+
+_BOUNDS: Final = Bounds()
+
+
+def create(system: System, bounds: Bounds = _BOUNDS) -> FastAPI:
     """An application for one CampoTech, which stays open: who made it closes it."""
 
     @asynccontextmanager
@@ -23,9 +42,18 @@ def create(system: System) -> FastAPI:
         await system.pg.outbox.publish()
         yield
 
-    web = FastAPI(title="CampoTech", version="1", lifespan=lifespan, docs_url=None, redoc_url=None)
-    web.state.system = system
+    web = FastAPI(
+        title="CampoTech",
+        version="1",
+        lifespan=lifespan,
+        openapi_url="/api/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+    )
+    web.state.system, web.state.tracking = system, Tracking(system, bounds)
+    web.add_middleware(BoundedBody)
     add_handlers(web)
-    for router in (intake.router, payment.router, webhook.router, status.router, status.admin):
+    describe(web)
+    for router in _ROUTERS:
         web.include_router(router)
     return web

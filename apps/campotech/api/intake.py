@@ -6,21 +6,23 @@ Each is stored with its job in one transaction. The same request twice is one pi
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, Literal
+from datetime import date
+from typing import Annotated, Final, Literal
 from uuid import UUID
 
 from fastapi import APIRouter, Header, Request
 from pydantic import Field, StrictInt
 
+from apps.campotech.api.answer import Answer
 from apps.campotech.api.caller import Caller, system_of
-from apps.campotech.api.problem import Problem
+from apps.campotech.api.problem import Problem, answers
 from apps.campotech.invoicing import bill
 from apps.campotech.keys import key_of
 from apps.campotech.messages import SyncOffline, WhatsAppOutbound
 from apps.campotech.messages.base import Schema
-from apps.campotech.messages.fields import Pesos
+from apps.campotech.messages.fields import Pesos, Text
 
-router: Final = APIRouter(prefix="/api/v1")
+router: Final = APIRouter(prefix="/api/v1", tags=["intake"], responses=answers(401, 422, 503))
 _LOOK: Final = """
     SELECT status, number, cae, cae_expires, problem, paid_cents, total_cents
     FROM campotech.invoices WHERE id = %s AND organization_id = %s
@@ -36,14 +38,48 @@ class NewInvoice(Schema):
     punto_venta: Annotated[StrictInt, Field(ge=1, le=99_998)]
     net: Pesos
     """Without VAT, which is 21 %; class C has none."""
-    description: Annotated[str, Field(max_length=1000)] = ""
+    description: Annotated[Text, Field(max_length=1000)] = ""
     job_id: UUID | None = None
 
 
-@router.post("/invoices", status_code=202)
+class AcceptedInvoice(Answer):
+    """An invoice that will be issued."""
+
+    id: UUID
+    status: Literal["accepted", "known"]
+    """known: the key has been used for it before."""
+
+
+class InvoiceState(Answer):
+    """How far an invoice is."""
+
+    id: UUID
+    status: Literal["pending", "sending", "issued", "failed"]
+    number: int | None
+    cae: str | None
+    cae_expires: date | None
+    problem: str | None
+    paid_cents: int
+    total_cents: int
+
+
+class AcceptedMessage(Answer):
+    """A message that will be sent."""
+
+    id: str
+    status: str
+
+
+class AcceptedChanges(Answer):
+    """What a device did, which will be applied."""
+
+    jobs: list[str]
+
+
+@router.post("/invoices", status_code=202, responses=answers(400, 409, 413))
 async def create_invoice(
     request: Request, caller: Caller, wanted: NewInvoice, idempotency_key: Key
-) -> dict[str, str]:
+) -> AcceptedInvoice:
     """Have an invoice issued; the same key is the same invoice."""
     system = system_of(request)
     new = bill.NewInvoice(
@@ -63,34 +99,34 @@ async def create_invoice(
         raise Problem(409, "another invoice has this Idempotency-Key") from None
     except bill.NotBillable as error:
         raise Problem(422, str(error)) from None
-    return {"id": str(new.id), "status": "accepted" if is_new else "known"}
+    return AcceptedInvoice(id=new.id, status="accepted" if is_new else "known")
 
 
-@router.get("/invoices/{invoice}")
-async def look_at_invoice(request: Request, caller: Caller, invoice: UUID) -> dict[str, Any]:
+@router.get("/invoices/{invoice}", responses=answers(404))
+async def look_at_invoice(request: Request, caller: Caller, invoice: UUID) -> InvoiceState:
     """How far an invoice is."""
     async with system_of(request).pg.transaction("invoice") as connection:
         row = await (await connection.execute(_LOOK, [invoice, caller.id])).fetchone()
     if row is None:
         raise Problem(404, "no such invoice")
-    names = ("status", "number", "cae", "caeExpires", "problem", "paidCents", "totalCents")
-    return {"id": str(invoice), **dict(zip(names, row, strict=True))}
+    names = ("status", "number", "cae", "cae_expires", "problem", "paid_cents", "total_cents")
+    return InvoiceState(id=invoice, **dict(zip(names, row, strict=True)))
 
 
-@router.post("/messages", status_code=202)
+@router.post("/messages", status_code=202, responses=answers(400, 403, 413))
 async def send_message(
     request: Request, caller: Caller, message: WhatsAppOutbound
-) -> dict[str, str]:
+) -> AcceptedMessage:
     """Send a message to a customer; the same message is sent once."""
     caller.owns(message.org_id)
     receipt = await system_of(request).sender.send.enqueue(
         message, tenant=caller.tenant, id=str(key_of(message)), on_conflict="keep"
     )
-    return {"id": receipt.id, "status": receipt.status}
+    return AcceptedMessage(id=receipt.id, status=receipt.status)
 
 
-@router.post("/sync", status_code=202)
-async def sync(request: Request, caller: Caller, message: SyncOffline) -> dict[str, Any]:
+@router.post("/sync", status_code=202, responses=answers(400, 403, 413))
+async def sync(request: Request, caller: Caller, message: SyncOffline) -> AcceptedChanges:
     """Apply what a device did offline; a job for each entity."""
     caller.owns(message.org_id)
     system, jobs = system_of(request), list[str]()
@@ -106,4 +142,4 @@ async def sync(request: Request, caller: Caller, message: SyncOffline) -> dict[s
                     id=str(key_of(part)),
                 )
             )
-    return {"jobs": jobs}
+    return AcceptedChanges(jobs=jobs)

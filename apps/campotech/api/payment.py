@@ -2,21 +2,44 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 from fastapi import APIRouter, Request
 
+from apps.campotech.api.answer import Answer
 from apps.campotech.api.caller import Caller, system_of
-from apps.campotech.api.problem import Problem
+from apps.campotech.api.problem import Problem, answers
 from apps.campotech.payments.link import ManualPayment, NotPayable
 from apps.providers.mercadopago import Permanent
 
-router: Final = APIRouter(prefix="/api/v1")
+router: Final = APIRouter(prefix="/api/v1", tags=["payments"], responses=answers(401, 422, 503))
 
 
-@router.post("/invoices/{invoice}/payment-link")
-async def make_payment_link(request: Request, caller: Caller, invoice: UUID) -> dict[str, Any]:
+class ManualPaymentInstructions(Answer):
+    """Where to transfer what is due."""
+
+    alias: str
+    cbu: str
+    amount: str
+    reference: str
+
+
+class PaymentLink(Answer):
+    """How the customer pays."""
+
+    url: str | None
+    fallback: bool
+    """MercadoPago is out: the customer transfers the amount."""
+    manual_payment_instructions: ManualPaymentInstructions | None = None
+
+
+@router.post(
+    "/invoices/{invoice}/payment-link",
+    responses=answers(404, 409, 502),
+    response_model_exclude_unset=True,
+)
+async def make_payment_link(request: Request, caller: Caller, invoice: UUID) -> PaymentLink:
     """Where the customer pays an invoice; the same link as long as the same amount is due."""
     try:
         found = await system_of(request).links.link(caller.id, invoice)
@@ -28,16 +51,17 @@ async def make_payment_link(request: Request, caller: Caller, invoice: UUID) -> 
         case None:
             raise Problem(404, "no such invoice")
         case ManualPayment():
-            return {"url": None, "fallback": True, "manualPaymentInstructions": _words(found)}
+            said = _words(found)
+            return PaymentLink(url=None, fallback=True, manual_payment_instructions=said)
         case url:
-            return {"url": url, "fallback": False}
+            return PaymentLink(url=url, fallback=False)
 
 
-def _words(manual: ManualPayment) -> dict[str, str]:
+def _words(manual: ManualPayment) -> ManualPaymentInstructions:
     pesos, cents = divmod(manual.amount_cents, 100)
-    return {
-        "alias": manual.alias,
-        "cbu": manual.cbu,
-        "amount": f"{pesos}.{cents:02}",
-        "reference": manual.reference,
-    }
+    return ManualPaymentInstructions(
+        alias=manual.alias,
+        cbu=manual.cbu,
+        amount=f"{pesos}.{cents:02}",
+        reference=manual.reference,
+    )

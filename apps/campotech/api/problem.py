@@ -6,12 +6,13 @@ from typing import Any, Final
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
 from faena.errors import FaenaError, Overloaded, PayloadError, StoreUnavailable
 
-_KIND: Final = "application/problem+json"
+KIND: Final = "application/problem+json"
 _TITLES: Final = {
     400: "Bad request",
     401: "Who are you?",
@@ -19,12 +20,36 @@ _TITLES: Final = {
     404: "Not found",
     405: "Not this method",
     409: "It is another one",
+    410: "No longer there",
     413: "Too large",
     422: "Not valid",
     429: "Too many",
     502: "A service refused",
     503: "Not now",
 }
+
+
+class BadField(BaseModel):
+    """A part of a request that is not valid."""
+
+    field: str
+    problem: str
+
+
+class ProblemContent(BaseModel):
+    """Why a request was refused."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    errors: list[BadField] | None = None
+    """Every bad field; what was given is not repeated."""
+
+
+def answers(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Problems that a route may answer with, for its documentation."""
+    return {one: {"model": ProblemContent, "description": _TITLES[one]} for one in statuses}
 
 
 class Problem(Exception):
@@ -52,7 +77,7 @@ def problem(status: int, detail: str, **more: Any) -> dict[str, Any]:
 
 async def _answer(_request: Request, error: Any) -> Response:
     content = problem(error.status, error.detail)
-    return JSONResponse(content, error.status, error.headers, media_type=_KIND)
+    return JSONResponse(content, error.status, error.headers, media_type=KIND)
 
 
 async def _invalid(_request: Request, error: Any) -> Response:
@@ -62,19 +87,19 @@ async def _invalid(_request: Request, error: Any) -> Response:
         for one in error.errors()
     ]
     content = problem(422, f"{len(fields)} bad fields", errors=fields)
-    return JSONResponse(content, 422, media_type=_KIND)
+    return JSONResponse(content, 422, media_type=KIND)
 
 
 async def _refused(_request: Request, error: Any) -> Response:
     content = problem(error.status_code, str(error.detail))
-    return JSONResponse(content, error.status_code, error.headers, media_type=_KIND)
+    return JSONResponse(content, error.status_code, error.headers, media_type=KIND)
 
 
 async def _unavailable(_request: Request, error: Any) -> Response:
     if isinstance(error, PayloadError):
-        return JSONResponse(problem(422, str(error)), 422, media_type=_KIND)
+        return JSONResponse(problem(422, str(error)), 422, media_type=KIND)
     if not isinstance(error, StoreUnavailable | Overloaded):
         raise error
     wait_s = max(1, round(getattr(error, "retry_after", None) or 5))
     content = problem(503, "try again later")
-    return JSONResponse(content, 503, {"retry-after": str(wait_s)}, media_type=_KIND)
+    return JSONResponse(content, 503, {"retry-after": str(wait_s)}, media_type=KIND)

@@ -1,76 +1,177 @@
-"""How the system is: for load balancers, for the tax office's queue, for what it costs."""
+"""How the system is: for load balancers, for people, for the tax office's queue, for what it costs.
+
+Figures for administrators are read on the replica, if there is one that is fresh enough.
+"""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal
 
-from fastapi import APIRouter, Depends, Request
-from starlette.responses import JSONResponse, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
+from pydantic import Field
 
+from apps.campotech.api.answer import Answer
 from apps.campotech.api.caller import administrator, system_of
-from apps.campotech.api.problem import Problem
+from apps.campotech.api.problem import Problem, answers
 from faena.errors import ArgumentError, ConfigError, FaenaError
 
-router: Final = APIRouter(prefix="/api")
-admin: Final = APIRouter(prefix="/api/admin", dependencies=[Depends(administrator)])
+Level = Literal["healthy", "degraded", "offline"]
+router: Final = APIRouter(prefix="/api", tags=["health"])
+admin: Final = APIRouter(
+    prefix="/api/admin",
+    tags=["administration"],
+    dependencies=[Depends(administrator)],
+    responses=answers(401, 503),
+)
 _INVOICES: Final = """
     SELECT count(*) FILTER (WHERE status IN ('pending', 'sending')),
         count(*) FILTER (WHERE status = 'failed'),
         count(*) FILTER (WHERE status = 'issued' AND issued_at > now() - interval '1 day')
     FROM campotech.invoices
 """
+_NAMES: Final = {
+    "ai.whatsapp": "IA de WhatsApp",
+    "ai.voice": "Reportes por voz",
+    "payments.mercadopago": "Pagos online",
+    "invoicing.afip": "Facturación AFIP",
+    "tracking.realtime": "Seguimiento en vivo",
+    "notifications.push": "Avisos en el teléfono",
+}
+_LEVELS: Final[dict[str, Level]] = {
+    "healthy": "healthy",
+    "degraded": "degraded",
+    "offline": "offline",
+}
+_BANNER: Final = "Algunas funciones están temporalmente limitadas: "
 
 
-@router.get("/health")
-async def health(request: Request) -> Response:
+class PartHealth(Answer):
+    """How a server is."""
+
+    status: Literal["healthy", "offline"]
+    message: str | None = None
+    latency_ms: float | None = None
+
+
+class FeatureHealth(Answer):
+    """How a feature is."""
+
+    status: Level
+    name: str
+    """For people."""
+    message: str | None
+    """What users are told; null: nothing."""
+    since: datetime | None
+
+
+class Health(Answer):
+    """How the system is."""
+
+    status: Level
+    timestamp: datetime
+    banner: str | None
+    """What users are shown while features do less; null: nothing."""
+    features: dict[str, FeatureHealth]
+    database: PartHealth
+    cache: PartHealth
+
+
+class BreakerState(Answer):
+    """Whether calls go out."""
+
+    state: str
+    openings: int
+    error_rate: float | None
+    panic: str | None
+
+
+class InvoiceCounts(Answer):
+    """How many invoices wait, have failed, were issued."""
+
+    pending: int
+    failed: int
+    submitted_last24h: Annotated[int, Field(alias="submittedLast24h")]
+
+
+class RateUse(Answer):
+    """A limit, and how much of it is used."""
+
+    limit: str
+    used: float
+
+
+class AfipStatus(Answer):
+    """How the tax office's queue is."""
+
+    status: Literal["healthy", "degraded"]
+    circuit_breaker: BreakerState
+    invoices: InvoiceCounts
+    rate_limits: list[RateUse]
+
+
+_OFFLINE: Final[dict[int | str, dict[str, Any]]] = {
+    503: {"model": Health, "description": "A critical feature, or a server, does not work"}
+}
+
+
+@router.get("/health", responses=_OFFLINE)
+async def health(request: Request, response: Response) -> Health:
     """200 while the critical features work, at least somehow; else 503."""
     system = system_of(request)
     database, cache = await _database(request), await _cache(request)
+    features = dict[str, FeatureHealth]()
+    overall: Level = "offline"
     try:
         view = await system.app.features()
-        overall = view.overall
-        features = {
-            name: {"status": one.state, "message": one.message, "since": _instant(one.since)}
-            for name, one in view.features.items()
-        }
+        overall = _LEVELS[view.overall]
+        for name, one in view.features.items():
+            features[name] = FeatureHealth(
+                status=_LEVELS[one.state],
+                name=_NAMES.get(name, name),
+                message=one.message,
+                since=_instant(one.since),
+            )
     except FaenaError:
-        overall, features = "offline", {}
-    if "offline" in (database["status"], cache["status"]):
+        pass  # that is offline
+    if "offline" in (database.status, cache.status):
         overall = "offline"
-    content = {
-        "status": overall,
-        "timestamp": datetime.now(UTC).isoformat(),
-        "features": features,
-        "database": database,
-        "cache": cache,
-    }
-    return JSONResponse(content, 503 if overall == "offline" else 200)
+    response.status_code = 503 if overall == "offline" else 200
+    return Health(
+        status=overall,
+        timestamp=datetime.now(UTC),
+        banner=_banner(features),
+        features=features,
+        database=database,
+        cache=cache,
+    )
 
 
 @admin.get("/afip-status")
-async def afip_status(request: Request) -> dict[str, Any]:
+async def afip_status(request: Request) -> AfipStatus:
     """The breaker, its limits, and how many invoices wait."""
     system = system_of(request)
     view = await system.upstreams.afip.view()
-    async with system.pg.transaction("status") as connection:
+    async with system.pg.reading() as connection:
         row = await (await connection.execute(_INVOICES)).fetchone()
     pending, failed, issued = row or (0, 0, 0)
-    return {
-        "status": "healthy" if view.state == "closed" and view.panic is None else "degraded",
-        "circuitBreaker": {
-            "state": view.state,
-            "openings": view.openings,
-            "errorRate": view.error_rate,
-            "panic": None if view.panic is None else view.panic.reason,
-        },
-        "invoices": {"pending": pending, "failed": failed, "submittedLast24h": issued},
-        "rateLimits": [{"limit": str(one.limit), "used": one.used} for one in view.limits],
-    }
+    return AfipStatus(
+        status="healthy" if view.state == "closed" and view.panic is None else "degraded",
+        circuit_breaker=BreakerState(
+            state=view.state,
+            openings=view.openings,
+            error_rate=view.error_rate,
+            panic=None if view.panic is None else view.panic.reason,
+        ),
+        invoices=InvoiceCounts(pending=pending, failed=failed, submitted_last24h=issued),
+        rate_limits=[RateUse(limit=str(one.limit), used=one.used) for one in view.limits],
+    )
 
 
-@admin.get("/costs")
-async def costs(request: Request, month: str | None = None) -> dict[str, Any]:
+@admin.get("/costs", responses=answers(422))
+async def costs(
+    request: Request, month: Annotated[str | None, Query(max_length=7)] = None
+) -> dict[str, Any]:
     """What calls have cost in a month, by service and day, with budgets, forecast and the
     organisations that cost most."""
     try:
@@ -80,21 +181,26 @@ async def costs(request: Request, month: str | None = None) -> dict[str, Any]:
     return report.to_dict()
 
 
-async def _database(request: Request) -> dict[str, str]:
+def _banner(features: dict[str, FeatureHealth]) -> str | None:
+    limited = [one.name for one in features.values() if one.status != "healthy"]
+    return _BANNER + ", ".join(limited) if limited else None
+
+
+async def _database(request: Request) -> PartHealth:
     try:
         async with system_of(request).pg.transaction("health") as connection:
             await connection.execute("SELECT 1")
     except FaenaError:
-        return {"status": "offline", "message": "the database does not answer"}
-    return {"status": "healthy"}
+        return PartHealth(status="offline", message="the database does not answer")
+    return PartHealth(status="healthy")
 
 
-async def _cache(request: Request) -> dict[str, Any]:
+async def _cache(request: Request) -> PartHealth:
     found = await system_of(request).app.health()
     if found.is_reachable:
-        return {"status": "healthy", "latencyMs": found.latency_ms}
-    return {"status": "offline", "message": "the broker does not answer"}
+        return PartHealth(status="healthy", latency_ms=found.latency_ms)
+    return PartHealth(status="offline", message="the broker does not answer")
 
 
-def _instant(us: int | None) -> str | None:
-    return None if us is None else datetime.fromtimestamp(us / 1e6, UTC).isoformat()
+def _instant(us: int | None) -> datetime | None:
+    return None if us is None else datetime.fromtimestamp(us / 1e6, UTC)

@@ -10,14 +10,16 @@ from fastapi import APIRouter, Request
 from starlette.responses import PlainTextResponse
 
 from apps.campotech.api.caller import system_of
-from apps.campotech.api.problem import Problem
+from apps.campotech.api.problem import Problem, answers
 from apps.campotech.keys import notification_key
 from apps.campotech.messages import PaymentWebhook, WhatsAppInbound
 from apps.campotech.messaging.status import record_status
 from apps.providers import mercadopago, whatsapp
 from faena.pg import Connection
 
-router: Final = APIRouter(prefix="/webhooks")
+router: Final = APIRouter(
+    prefix="/webhooks", tags=["webhooks"], responses=answers(400, 401, 413, 422, 503)
+)
 _MOST_BYTES: Final = 4 << 20
 _EVENTS: Final = {"payment": "payment", "topic_chargebacks_wh": "chargeback"}
 _KNOWN: Final = "SELECT 1 FROM campotech.organizations WHERE id = %s"
@@ -28,7 +30,7 @@ _TAKE: Final = """
 _WHOSE: Final = "SELECT id FROM campotech.organizations WHERE phone_number_id = %s"
 
 
-@router.post("/mercadopago/{organization}")
+@router.post("/mercadopago/{organization}", responses=answers(404))
 async def take_payment(request: Request, organization: UUID) -> dict[str, str]:
     """A payment or a chargeback has changed; the address is the one that our links name."""
     system, body = system_of(request), await _body(request)
@@ -78,7 +80,7 @@ def _payment(organization: UUID, event: str, told: mercadopago.Notification) -> 
     )
 
 
-@router.get("/whatsapp")
+@router.get("/whatsapp", response_class=PlainTextResponse, responses=answers(403))
 async def confirm_whatsapp(request: Request) -> PlainTextResponse:
     """Meta asks whether the address is ours."""
     settings = system_of(request).settings.whatsapp

@@ -53,6 +53,13 @@ def _retain(pg: Postgres, archive: Archive) -> None:
     pg.retain("campotech.jobs", keep="2y", then=archive)
     pg.retain("campotech.whatsapp_messages", keep="1y", then=archive)
     pg.retain("campotech.technician_locations", keep="90d", then="delete", aggregate=_LOCATION_DAYS)
+    pg.retain(
+        "campotech.technician_positions",
+        keep="90d",
+        by="recorded_at",
+        tenant=TENANT,
+        then="delete",
+    )
     pg.retain("campotech.audit_logs", keep="3y", legal="3y", then=archive)
     pg.retain("campotech.notification_logs", keep="6mo", then=archive)
     pg.retain("campotech.customers", keep=FOREVER, tenant=TENANT)

@@ -6,6 +6,7 @@ often.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from uuid import NAMESPACE_OID, UUID, uuid5
@@ -76,7 +77,7 @@ class NewInvoice:
     @property
     def id(self) -> UUID:
         """The same for the same key."""
-        return uuid5(NAMESPACE_OID, f"invoice {self.organization} {self.key}")
+        return _name(self.organization, self.key)
 
     @property
     def vat_cents(self) -> int:
@@ -139,16 +140,16 @@ class Billing:
         if row is None:
             raise NotBillable(f"no job {job} in this organisation")
         status, customer, total, text, issuer, point, receiver, tax_id = row
-        key = f"job-{job}"
-        name = uuid5(NAMESPACE_OID, f"invoice {organization} {key}")
+        name = name_of(organization, job)
         if await (await connection.execute(_BILLED, [name])).fetchone() is not None:
             return name  # what has been billed stays as it is, whatever the job says now
-        if status != "completed" or customer is None or receiver is None or not total:
+        given = {"customer_id": customer, "total_cents": total}
+        if receiver is None or not is_billable(status, given):
             raise NotBillable(f"job {job} must be completed, and have a customer and a total")
         kind = kind_of(issuer, receiver, tax_id)
         new = NewInvoice(
             organization=organization,
-            key=key,
+            key=_key(job),
             customer=customer,
             kind=kind,
             point_of_sale=point,
@@ -158,6 +159,24 @@ class Billing:
         )
         await self.store(connection, new)
         return new.id
+
+
+def name_of(organization: UUID, job: UUID) -> UUID:
+    """What the invoice of a job is called, also before there is one."""
+    return _name(organization, _key(job))
+
+
+def is_billable(status: str, job: Mapping[str, Any]) -> bool:
+    """Whether a job has what an invoice needs."""
+    return status == "completed" and job["customer_id"] is not None and bool(job["total_cents"])
+
+
+def _key(job: UUID) -> str:
+    return f"job-{job}"
+
+
+def _name(organization: UUID, key: str) -> UUID:
+    return uuid5(NAMESPACE_OID, f"invoice {organization} {key}")
 
 
 def kind_of(issuer: int, receiver: int, tax_id: str | None) -> str:

@@ -144,6 +144,16 @@ Words = Annotated[str, StringConstraints(strict=True)]
 
 IdempotencyText = Annotated[str, StringConstraints(strict=True, min_length=16, max_length=64)]
 
+
+def _storable(value: str) -> str:
+    if "\0" in value or any("\ud800" <= letter <= "\udfff" for letter in value):
+        raise PydanticCustomError("text", "must have no NUL and no half of a surrogate pair")
+    return value
+
+
+Text = Annotated[str, StringConstraints(strict=True), AfterValidator(_storable)]
+"""Any text that PostgreSQL stores."""
+
 Phone = Annotated[str, StringConstraints(strict=True, pattern=r"^\+54[0-9]{10,11}$")]
 """A number in Argentina."""
 

@@ -70,11 +70,12 @@ class Figures:
         organization = _organization(asked, job)
         now = job.started_at
         given = {"org": organization, "since": now - _PERIOD, "until": now}
-        async with self._pg.transaction("figures") as connection:
+        async with self._pg.reading() as connection:
             if await (await connection.execute(_KNOWN, [organization])).fetchone() is None:
                 raise Discard(f"no organisation {organization}")
             figures = await _compute(connection, given)
-            day = now.astimezone(ZONE).date()
+        day = now.astimezone(ZONE).date()
+        async with self._pg.transaction("figures") as connection:
             await connection.execute(_STORE, [organization, day, Jsonb(figures)])
         return figures
 

@@ -84,7 +84,9 @@ class Reports(Work):
             raise Discard(f"no organisation {organization}")
         if _FRESH not in message.metadata:
             await self.prepare(message)
-        figures = await read_figures(transaction, organization, week)
+        # Nothing older than the roll-ups that were computed right before.
+        async with self._system.pg.reading(max_lag="0s") as connection:
+            figures = await read_figures(connection, organization, week)
         new = await transaction.execute(_STORE, [organization, week, Jsonb(figures)])
         if await new.fetchone() is not None:
             said = _words(week, figures)

@@ -25,6 +25,7 @@ from faena.pg.partition.view import PartitionView, TableView
 from faena.pg.pool import Connection, ReadConnection, SyncConnection
 from faena.pg.postgres import Postgres
 from faena.pg.replica import ReplicaView
+from faena.pg.retrieval.link import LinkExpired, LinkRefused
 from faena.pg.retrieval.option import Retrieval
 from faena.pg.retrieval.retrievals import Retrievals
 from faena.pg.retrieval.view import RetrievalView
@@ -49,6 +50,8 @@ __all__ = [
     "HistoryView",
     "JobHistory",
     "LeavingView",
+    "LinkExpired",
+    "LinkRefused",
     "OutboxView",
     "PartitionView",
     "PartitionedTable",

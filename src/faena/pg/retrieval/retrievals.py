@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import secrets
+from collections.abc import Container
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -110,7 +111,7 @@ class Retrievals:
         with arguments():
             name = read_name(table)
         async with self._pg.transaction("retrieve") as connection:
-            known = await _table_named(connection, name)
+            known = await _table_named(connection, name, self._pg.retentions)
             await self._refuse_shared(connection, name, known)
             await record.expire(connection, self._now(), _PAGE)
             id_ = await record.add(connection, tenant, known, period)
@@ -289,8 +290,11 @@ class Retrievals:
         return f"<Retrievals of {self._pg.app.name}>"
 
 
-async def _table_named(connection: Connection, name: Name) -> str:
-    """schema.table, if any retention is known for it; a table that is gone may have archives."""
+async def _table_named(connection: Connection, name: Name, declared: Container[str]) -> str:
+    """schema.table, if any retention is known for it; a table that is gone may have archives.
+
+    One that is declared and was never archived has none yet: its file is empty.
+    """
     found = await connection.execute(
         "SELECT n.nspname || '.' || c.relname FROM pg_class c"
         " JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass(%s)",
@@ -298,6 +302,8 @@ async def _table_named(connection: Connection, name: Name) -> str:
     )
     row = await found.fetchone()
     full = row[0] if row else f"{name.schema or 'public'}.{name.table}"
+    if full in declared or str(name) in declared:
+        return full
     if await (await connection.execute(_KNOWN, {"table": full})).fetchone() is None:
         raise ArgumentError(
             f"table must be one that has archives, got {shown(str(name))}",

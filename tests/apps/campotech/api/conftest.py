@@ -18,7 +18,7 @@ from tests.apps.campotech.business import Business
 async def url(system: System, harnessed: Harness) -> AsyncIterator[str]:
     """Where it listens: a real server on loopback."""
     await system.pg.outbox.publish()
-    async with serving(create(system)) as url:
+    async with serving(create(system), has_websockets=True) as url:
         yield url
 
 

@@ -24,6 +24,7 @@ async def test_health_names_the_features_and_the_servers(
         "tracking.realtime",
         "notifications.push",
     }
+    assert found["banner"] is None
     assert found["database"]["status"] == found["cache"]["status"] == "healthy"
 
 
@@ -35,6 +36,8 @@ async def test_an_outage_of_afip_degrades_and_does_not_stop(
     assert (answer.status_code, answer.json()["status"]) == (200, "degraded")
     invoicing = answer.json()["features"]["invoicing.afip"]
     assert invoicing["message"] == "AFIP no responde; las facturas esperan"
+    limited = "Algunas funciones están temporalmente limitadas: Facturación AFIP"
+    assert answer.json()["banner"] == limited
 
 
 @pytest.fixture

@@ -16,11 +16,10 @@ from apps.sandbox.whatsapp import Event
 from apps.sandbox.whatsapp.delivery import envelope, signed
 
 from apps.campotech.messages import WhatsAppInbound
-from faena.pg.relay import OutboxRelay
-from faena.pg.settlement import Settlements
 from faena.testing import Harness
 from faena.testing.report import Ran
 from tests.apps.campotech.business import Business
+from tests.apps.campotech.outbox import relay
 
 SEND = "POST /{id}/messages"
 _numbers = itertools.count(1)
@@ -130,12 +129,7 @@ class Office:
 
     async def relay(self) -> int:
         """Send what is in the outbox; workers do it by themselves."""
-        pg, engine = self.system.pg, (await self.system.app.runtime()).engine
-        name = f"@{await pg.outbox.name()}"
-        relay = OutboxRelay(pg, Settlements(pg, engine, name), name)
-        url = self.system.settings.database_url or ""
-        async with await pg.connect(url, autocommit=True) as connection:
-            return await relay.run_once(connection) or 0
+        return await relay(self.system)
 
     async def settle(self, *, through: str | None = None, at_once: int = 1) -> list[Ran]:
         """Run jobs and send the outbox until nothing is left to do now; all attempts."""

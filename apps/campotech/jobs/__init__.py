@@ -1,0 +1,1 @@
+"""Jobs of the field: a visit to a customer, from its draft to its end."""
