@@ -94,7 +94,7 @@ async def test_a_shard_that_is_given_up_is_listed_until_it_is_retired(rig: Rig) 
     await transfer.set_standing("q/@acme", {"epoch": "2"})
     assert await transfer.given_up("q") == {"q/@acme": 2}
     assert await transfer.retired("q") == ["q/@acme"]
-    assert 0 < await rig.engine.command("TTL", "q", "given_up") <= 7 * 86_400
+    assert 0 < await rig.engine.command("TTL", "q", "retired_messages") <= 7 * 86_400
     assert await transfer.retire("q/@acme", 2)
     assert await transfer.given_up("q") == {}
     assert await transfer.retired("q") == ["q/@acme"]

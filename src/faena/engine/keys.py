@@ -92,7 +92,7 @@ CATALOGUE = (
     Key("shares:", "hash", "lane → what it was given in one minute, and its waits", "TTL 1 h"),
     Key("throttled", "hash", "lane → since when it is parked", "parked lanes"),
     Key("retired", "zset", "retired shards, by when; their statistics are still read", "TTL 1 h"),
-    Key("given_up", "zset", "the same, if they may have messages for a database", "TTL 7 d"),
+    Key("retired_messages", "zset", "those that may have messages for a database", "TTL 7 d"),
     Key("holds", "hash", "reason → until, by, at", "one field per reason"),
     Key("costs:", "string", "what was claimed in the window of a limit by cost, packed", "TTL"),
     Key("window:", "list", "claims inside a limit's window: instant, number", "TTL, 1000 entries"),

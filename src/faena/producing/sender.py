@@ -19,7 +19,7 @@ from faena.engine.scripts import Answer
 from faena.errors import ShardsChanged, StoreRejected, StoreUnavailable
 from faena.options import Durability, DurabilityLevel
 from faena.producing.batcher import Batcher, CallIds, Sent
-from faena.producing.ended_sends import EndedSends, may_have_moved
+from faena.producing.known_sends import KnownSends, may_have_moved
 from faena.sharding.router import Router, Routers
 from faena.sharding.routing_table import MOVING, Table
 
@@ -37,7 +37,7 @@ class Sender:
         self._routers = routers
         self._calls = CallIds()
         self._transfer = TransferCalls(engine)
-        self._ended = EndedSends(engine)
+        self._sends = KnownSends(engine)
         self._batchers: dict[tuple[str, Durability], Batcher] = {}
 
     async def enqueue(self, queue: str, jobs: Sequence[NewJob], durability: Durability) -> Sent:
@@ -94,7 +94,7 @@ class Sender:
             left = [at for at in range(len(jobs)) if at not in answers]
             answers.update(await self._ask_former_shards(queue, table, jobs, left))
             # Later: one that runs there until now is known as a job, then as one that has ended.
-            answers.update(await self._ended.answers(queue, table, jobs, left))
+            answers.update(await self._sends.answers(queue, table, jobs, left))
             groups = _by_shard(queue, table, jobs, (at for at in left if at not in answers))
             results = await asyncio.gather(
                 *(

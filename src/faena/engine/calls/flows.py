@@ -80,9 +80,9 @@ class FlowCalls:
         """Delete delivered messages; returns how many are left."""
         return int(await self._engine.ask("relayed", shard, to=to, last=last))
 
-    async def ended_sends(self, shard: str, ids: Sequence[str]) -> list[str]:
+    async def known_sends(self, shard: str, ids: Sequence[str]) -> list[str]:
         """What a shard knows of sends that have come and gone there; "" for nothing."""
-        return texts(await self._engine.ask("ended_sends", shard, *ids))
+        return texts(await self._engine.ask("known_sends", shard, *ids))
 
     # -- pending sends --------------------------------------------------------------------------
 

@@ -75,7 +75,7 @@ class TransferCalls:
 
     async def given_up(self, queue: str) -> dict[str, int]:
         """Shards given up within the last week that may have messages, with their epochs."""
-        names = texts(await self._engine.command("ZRANGE", queue, "given_up", 0, -1))
+        names = texts(await self._engine.command("ZRANGE", queue, "retired_messages", 0, -1))
         epochs = [await self._engine.command("HGET", name, "conf", "epoch") for name in names]
         return {name: int(epoch or 0) for name, epoch in zip(names, epochs, strict=True)}
 
@@ -175,7 +175,7 @@ class TransferCalls:
         """Retire a shard that a change has emptied; False if it is in use, or has messages."""
         if await self._engine.ask("retire", shard, epoch=epoch) != b"OK":
             return False
-        await self._engine.command("ZREM", queue_of(shard), "given_up", shard)
+        await self._engine.command("ZREM", queue_of(shard), "retired_messages", shard)
         return True
 
     async def known(

@@ -1,6 +1,6 @@
 --- Decide in which shards a queue lives, at its first one.
 -- states   none
--- keys     shards hash · retired, given_up zsets
+-- keys     shards hash · retired, retired_messages zsets
 --@args     verb, epoch, change?, by?, number?, name...
 --          begin, epoch, change, by | publish, epoch | finish, epoch, names of shards that are retired | restore,
 --          epoch, number of shards, names of lanes, or `edited` | reset, 0
@@ -10,7 +10,7 @@
 -- the next epoch, then jobs move, then it is finished; `before` keeps what the shards were. A table
 -- of a later epoch than the server's is restored by any program that knows it: the server has lost data. What a
 -- shard that is retired has written of its minutes outlives it: `retired` names it for as long. Messages of
--- one may be fetched late: `given_up` names it until it is empty. A number that an operator has asked for
+-- one may be fetched late: `retired_messages` names it until it is empty. A number that an operator has asked for
 -- is `edited`: code does not change it until it is reset. `moved` is when lanes have moved last.
 --@flags allow-oom
 --@arrivals
@@ -32,9 +32,9 @@ local function apply(change)
 end
 
 local RETIRED_TTL_S = 3600   -- as long as shares are kept
-local GIVEN_UP_TTL_S = 7 * 86400
+local MESSAGES_TTL_S = 7 * 86400
 
-local function note_given_up(list, ttl_s)
+local function note_retired(list, ttl_s)
   call('ZREMRANGEBYSCORE', list, '-inf', now - ttl_s * 1000000)
   for i = first_name, #ARGV do
     call('ZADD', list, now, ARGV[i])
@@ -69,8 +69,8 @@ elseif is_current and verb == 'publish' and phase == 'announced' then
 elseif is_current and verb == 'finish' and phase == 'moving' then
   call('HDEL', shards, 'phase', 'change', 'before', 'by', 'at')
   call('HSET', shards, 'moved', whole(now))
-  note_given_up(key('retired'), RETIRED_TTL_S)
-  note_given_up(key('given_up'), GIVEN_UP_TTL_S)
+  note_retired(key('retired'), RETIRED_TTL_S)
+  note_retired(key('retired_messages'), MESSAGES_TTL_S)
   publish('shards', '')
 else
   return { 'STALE', unpack(call('HGETALL', shards)) }

@@ -29,7 +29,7 @@ local function delete_all_keys()
   end
   call('UNLINK', key('lanes'), key('ring'), key('parked'), key('debts'), key('heads'), key('tenants'), key('learned'),
     key('aside'), key('shards'), key('moves'), key('transfer_out'), key('transfer_in'), key('late'), key('throttled'),
-    key('retired'), key('given_up'))
+    key('retired'), key('retired_messages'))
   call('UNLINK', key('redrives'), key('desk_alerts'), key('recipients'), key('message_streams'), key('received'),
     key('pending_sends'), key('schedules'), key('schedule_due'), key('upstreams'), key('troubled'),
     key('features'), key('forgotten'), key('reserved'), key('lots'), key('lot_ends'))

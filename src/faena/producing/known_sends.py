@@ -31,7 +31,7 @@ def may_have_moved(table: Table, job: NewJob) -> bool:
     return table.phase == MOVING or job.facts.get("by", 0) < table.moved_at_us + _KNOWN_US
 
 
-class EndedSends:
+class KnownSends:
     """Looks for them in all shards where their lanes may have been."""
 
     def __init__(self, engine: Engine) -> None:
@@ -45,7 +45,7 @@ class EndedSends:
         asked = [at for at in indexes if may_have_moved(table, jobs[at])]
         answers: dict[int, Answer] = {}
         for shard, some in (await self._places(queue, table, jobs, asked)).items():
-            found = await self._flows.ended_sends(shard, [jobs[at].id for at in some])
+            found = await self._flows.known_sends(shard, [jobs[at].id for at in some])
             for at, record in zip(some, found, strict=True):
                 if record == f"digest={jobs[at].facts.get('digest')}":
                     answers[at] = Answer("DUPLICATE", jobs[at].id, "removed")

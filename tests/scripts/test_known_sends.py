@@ -1,4 +1,4 @@
-"""ended_sends.lua"""
+"""known_sends.lua"""
 
 from __future__ import annotations
 
@@ -16,6 +16,6 @@ async def test_what_was_sent_and_has_ended_is_known_for_a_while(rig: Rig) -> Non
     await rig.add("waits", tells="o:@db:job:9b")
     await rig.remember()
     asked = ("ours", "node", "plain", "waits", "never")
-    assert await flows.ended_sends("q", asked) == ["digest=9a", "completed", "", "", ""]
-    assert await flows.ended_sends("q", []) == []
+    assert await flows.known_sends("q", asked) == ["digest=9a", "completed", "", "", ""]
+    assert await flows.known_sends("q", []) == []
     assert await rig.is_untouched()
