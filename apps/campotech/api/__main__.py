@@ -37,10 +37,10 @@ def main() -> int:
 
 
 def serve(*, host: str = "127.0.0.1", port: int) -> int:
-    """Serve on a port; 2 if the settings are wrong."""
+    """Serve on a port; 2 if the settings are wrong, or the port is taken."""
     try:
         asyncio.run(_serve(Settings.from_env(os.environ), host, port))
-    except (ValueError, FaenaError) as error:
+    except (ValueError, OSError, FaenaError) as error:
         print(f"campotech: {error}", file=sys.stderr)  # noqa: T201 - a program's last words
         return 2
     return 0
@@ -63,7 +63,8 @@ async def _serve(settings: Settings, host: str, port: int) -> None:
             ws_ping_interval=_PING_S,
             ws_ping_timeout=_PING_S,
         )
-        with socket.create_server((host, port)) as listener:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        with socket.create_server((host, port), family=family) as listener:
             listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if hasattr(socket, "TCP_USER_TIMEOUT"):  # a peer that takes nothing holds no connection
                 listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _GIVE_UP_MS)

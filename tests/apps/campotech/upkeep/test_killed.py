@@ -16,6 +16,7 @@ from apps.campotech.system import System
 from apps.campotech.upkeep.comparison import ALL, ZONE
 from apps.campotech.upkeep.scheduled import message_of
 from apps.sandbox.afip import Credential
+from apps.sandbox.sandbox import Sandbox
 
 from apps.campotech.messages import Reconciliation
 from faena.testing import run_inline
@@ -23,7 +24,6 @@ from tests._support import killed_step
 from tests._support.eventually import eventually
 from tests._support.forked import Forked
 from tests.apps.campotech.business import Business
-from tests.apps.campotech.messaging.conftest import World
 from tests.apps.campotech.messaging.office import Office
 from tests.apps.campotech.payments.test_take import paid, pay
 from tests.apps.campotech.upkeep.test_reconciliation import foreign, issue, lost
@@ -53,7 +53,7 @@ async def report(environ: dict[str, str], target: UUID | None) -> None:
 
 
 def environment(
-    world: World, database: str, tmp_path: Path, platform: Credential
+    world: Sandbox, database: str, tmp_path: Path, platform: Credential
 ) -> dict[str, str]:
     return {
         **world.environment(world.url),
