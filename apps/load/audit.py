@@ -7,7 +7,8 @@ stand-in. That each accepted invoice has one CAE is counted, not believed.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Set
+from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
@@ -66,7 +67,10 @@ class Counted(NamedTuple):
 
 
 def count(
-    accepted: Set[UUID], tried: Set[UUID], rows: Iterable[Row], given: Iterable[Given]
+    accepted: AbstractSet[UUID],
+    tried: AbstractSet[UUID],
+    rows: Iterable[Row],
+    given: Iterable[Given],
 ) -> Counted:
     """Compare all three. `accepted` and `tried` are ids of invoices, or of the jobs billed."""
     rows, given = list(rows), list(given)
@@ -85,7 +89,7 @@ def count(
     )
 
 
-def _name(row: Row, tried: Set[UUID]) -> UUID | None:
+def _name(row: Row, tried: AbstractSet[UUID]) -> UUID | None:
     """By which of its ids somebody has asked for it."""
     return next((one for one in (row.id, row.job) if one is not None and one in tried), None)
 
@@ -106,7 +110,7 @@ class Books:
         self._tried = set[UUID]()
         self._accepted = set[UUID]()
 
-    def add(self, accepted: Set[UUID], tried: Set[UUID]) -> None:
+    def add(self, accepted: AbstractSet[UUID], tried: AbstractSet[UUID]) -> None:
         """What users have got, and what they have asked for."""
         self._accepted |= accepted
         self._tried |= accepted | tried

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from typing import Final
 from xml.sax.saxutils import escape
 
-from apps.load.figure import Findings, Panel
 from bench.svg import heading, page
+
+from apps.load.figure import Findings, Panel
 
 _WIDTH, _HEIGHT = 480, 260
 _LEFT, _RIGHT, _HEAD, _FOOT = 56, 16, 52, 34
@@ -27,7 +28,7 @@ def _panel(scenario: str, panel: Panel) -> str:
     title = heading(f"{scenario}: {panel.title}")
     if not points:
         return f'{title}<text x="{_LEFT}" y="60" fill="#999999">nothing was measured</text>'
-    width = max(max(second for second, _ in points), 1.0)
+    width = max(1.0, *(second for second, _ in points))
     top = _round_up(max(value for _, value in points))
     curves = [
         _curve(line.label, _thinned(line.points), number, width, top)

@@ -54,7 +54,7 @@ class Seen:
 
     def indexes(self, group: str, *endings: str) -> set[int]:
         """Errands of a group that ended so."""
-        return {one.index for one in self.done if one.group == group and one.ending in endings}
+        return {one.errand for one in self.done if one.group == group and one.ending in endings}
 
     @property
     def turned_away(self) -> int:

@@ -49,6 +49,15 @@ class Group:
     """Whether the errands begin anew after the last one."""
     begins_s: float = 0.0
 
+    @classmethod
+    def from_dict(cls, told: dict[str, Any]) -> Self:
+        """As JSON has it."""
+        lists: dict[str, Any] = {
+            "stages": tuple(Stage(*each) for each in told["stages"]),
+            "headers": tuple(told["headers"]),
+        }
+        return cls(**{**told, **lists})
+
     @property
     def ends_s(self) -> float:
         """When its last user leaves."""
@@ -86,17 +95,7 @@ class CrowdPlan:
     def from_json(cls, text: str) -> Self:
         """As it was written."""
         told: dict[str, Any] = json.loads(text)
-        groups = tuple(
-            Group(
-                **{
-                    **one,
-                    "stages": tuple(Stage(*each) for each in one["stages"]),
-                    "headers": tuple(one["headers"]),
-                }
-            )
-            for one in told["groups"]
-        )
-        return cls(url=told["url"], groups=groups)
+        return cls(url=told["url"], groups=tuple(map(Group.from_dict, told["groups"])))
 
 
 class Sample(NamedTuple):
@@ -114,7 +113,8 @@ class Done(NamedTuple):
     """What became of one errand."""
 
     group: str
-    index: int
+    errand: int
+    """Its place in the file."""
     ending: str
     """`taken`, `refused`, `given up` after being turned away, or `unknown`."""
     tries: int

@@ -101,7 +101,7 @@ class _Users:
 
     async def _do(self, connection: Connection, index: int, errand: Errand) -> None:
         """Until it is taken or refused, or the time is over."""
-        ending, is_unknown = "unknown", False
+        ending, is_unknown, tries = "unknown", False, 0
         for tries in count(1):
             try:
                 answer = await self._send(connection, errand)

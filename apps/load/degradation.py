@@ -16,6 +16,7 @@ from uuid import NAMESPACE_OID, UUID, uuid5
 from apps.load import goals
 from apps.load.crowd import Seen, send_crowd
 from apps.load.crowd_plan import CrowdPlan, Errand, Group, Stage, write_errands
+from apps.load.customers import make_customers
 from apps.load.figure import Findings, Panel, at_percent, percentiles, share
 from apps.load.scene import Curves, Scene, beside, by_second, looking
 from apps.sandbox import Fault
@@ -117,7 +118,7 @@ async def play(scene: Scene) -> Findings:
     """The whole scenario."""
     findings, curves, since = Findings("degradation"), Curves(), await scene.now()
     trouble, customers = _Trouble(scene), _Customers(scene)
-    plan, ids = _plan(scene)
+    plan, ids = await _plan(scene)
     scene.screen.begin("degradation", plan.seconds)
 
     def look(seen: Seen) -> None:
@@ -140,10 +141,8 @@ async def play(scene: Scene) -> Findings:
     async with beside(trouble.make(), customers.write(), looking(note)):
         seen = await send_crowd(plan, look)
     await trouble.end()
-    tried = {ids[group][one.index] for one in seen.done if (group := one.group) in ids} - {None}
-    accepted = {
-        ids[one.group][one.index] for one in seen.done if one.ending == "taken"
-    } - {None}
+    tried = {ids[group][one.errand] for one in seen.done if (group := one.group) in ids} - {None}
+    accepted = {ids[one.group][one.errand] for one in seen.done if one.ending == "taken"} - {None}
     scene.books.add({one for one in accepted if one}, {one for one in tried if one})
     recovered_s = await scene.settle()
     _measure(findings, seen, trouble)
@@ -157,7 +156,7 @@ async def play(scene: Scene) -> Findings:
     return findings
 
 
-def _plan(scene: Scene) -> tuple[CrowdPlan, dict[str, list[UUID | None]]]:
+async def _plan(scene: Scene) -> tuple[CrowdPlan, dict[str, list[UUID | None]]]:
     """The groups, and the invoice of each errand that has one."""
     sizes = scene.sizes
     seconds, headers = sizes.seconds(_MINUTES), tuple(one.headers for one in scene.stage.businesses)
@@ -171,7 +170,7 @@ def _plan(scene: Scene) -> tuple[CrowdPlan, dict[str, list[UUID | None]]]:
         wanted = sizes.crowd(users)
         think = _THINK_S / 2 if every == 2 else _THINK_S
         most = int(wanted * seconds / think * 1.2) + wanted
-        errands, ids[name] = _errands(scene, name, most, every)
+        errands, ids[name] = await _errands(scene, name, most, every)
         path = scene.directory / f"degradation-{name.replace(' ', '-')}.errands"
         groups.append(
             Group(
@@ -186,16 +185,20 @@ def _plan(scene: Scene) -> tuple[CrowdPlan, dict[str, list[UUID | None]]]:
     return CrowdPlan(url=scene.stage.url, groups=tuple(groups)), ids
 
 
-def _errands(
+async def _errands(
     scene: Scene, name: str, most: int, every: int
 ) -> tuple[list[Errand], list[UUID | None]]:
     """Looks at the health; each `every`-th errand is an invoice."""
     errands: list[Errand] = []
     ids: list[UUID | None] = []
+    businesses = scene.stage.businesses
+    each = most // every // len(businesses) + 1 if every else 0
+    customers = await make_customers(scene, each) if each else []
     for number in range(most):
         if every and number % every == every - 1:
-            who = number // every % len(scene.stage.businesses)
-            errand, invoice = _invoice(scene, who, f"{scene.sizes.seed} {name} {number}")
+            turn, who = divmod(number // every, len(businesses))
+            called = f"{scene.sizes.seed} {name} {number}"
+            errand, invoice = _invoice(scene, who, called, customers[who][turn])
         else:
             errand, invoice = Errand("health", "GET", "/api/health"), None
         errands.append(errand)
@@ -203,11 +206,11 @@ def _errands(
     return errands, ids
 
 
-def _invoice(scene: Scene, who: int, name: str) -> tuple[Errand, UUID]:
+def _invoice(scene: Scene, who: int, name: str, customer: UUID) -> tuple[Errand, UUID]:
     business = scene.stage.businesses[who]
     key = uuid5(business.id, f"degradation {name}").hex
     body = {
-        "customerId": str(business.customers[0].id),
+        "customerId": str(customer),
         "invoiceType": "B",
         "puntoVenta": 1,
         "net": "15000.00",
@@ -218,7 +221,7 @@ def _invoice(scene: Scene, who: int, name: str) -> tuple[Errand, UUID]:
 
 
 def _measure(findings: Findings, seen: Seen, trouble: _Trouble) -> None:
-    health = [one for one in seen.of("health")]
+    health = seen.of("health")
     during = [one for one in seen.of("invoice") if trouble.down_at <= one.at < trouble.up_at]
     answered = share(one.status in (200, 503) for one in health)
     findings.measure(goals.HEALTH_ANSWERS, answered, f"{len(health):,} requests")
@@ -251,6 +254,9 @@ async def _judge_messages(
 
 def _panels(seen: Seen, curves: Curves) -> list[Panel]:
     return [
-        Panel("health (ms, p95 of each second)", [by_second("health", seen.of("health"), curves.began)]),
+        Panel(
+            "health (ms, p95 of each second)",
+            [by_second("health", seen.of("health"), curves.began)],
+        ),
         Panel("invoices", [curves.line("without a CAE"), curves.line("issued")]),
     ]

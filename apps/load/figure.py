@@ -24,7 +24,7 @@ class Goal(NamedTuple):
     @property
     def words(self) -> str:
         """As a table shows it."""
-        return f"{'<' if self.is_most else '≥'} {shown(self.limit, self.unit)}"  # noqa: RUF001
+        return f"{'<' if self.is_most else '≥'} {shown(self.limit, self.unit)}"
 
     def is_met(self, measured: float) -> bool:
         """Whether a value is good enough."""

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from bench.report import machine
+
 from apps.load.chart import draw
 from apps.load.figure import Figure, Findings
-from bench.report import machine
 
 __all__ = ["machine", "write"]
 

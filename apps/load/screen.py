@@ -1,4 +1,4 @@
-"""What the viewer sees: a bar and figures that change, or plain lines where there is no terminal."""
+"""What the viewer sees: a bar and figures that change; plain lines where there is no terminal."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ from apps.load.figure import Figure, Findings
 _LINES: Final = 10
 _PLAIN_EVERY_S: Final = 5.0
 _BAR: Final = 60
+_WIDE: Final = 150
+"""Columns of a terminal in which notes have room; the report has them anyway."""
 _STYLES: Final = {"holds": "green", "does not hold": "yellow", "cannot be said here": "dim"}
 
 
@@ -79,11 +81,30 @@ class Screen:
         if self._is_for_program:
             return
         self._console.print(_promises(found))
-        self._console.print(_figures([*(one for each in found for one in each.figures), *elsewhere]))
+        figures = [one for each in found for one in each.figures]
+        self._console.print(self._figures([*figures, *elsewhere]))
 
     def tell(self, words: str) -> None:
         """Where something is, after the tables."""
         self._console.print(words, soft_wrap=True, markup=False)
+
+    def _figures(self, figures: Sequence[Figure]) -> Table:
+        has_notes = self._console.width >= _WIDE
+        table = Table(title="figures", title_justify="left", box=box.SIMPLE_HEAD)
+        for name in (
+            "figure",
+            "section",
+            "goal",
+            "measured",
+            "",
+            *(("note",) if has_notes else ()),
+        ):
+            table.add_column(name, justify="right" if name in ("goal", "measured") else "left")
+        for one in figures:
+            verdict = Text(one.verdict, style=_STYLES[one.verdict])
+            cells = [one.goal.name, one.goal.section, one.goal.words, one.words, verdict]
+            table.add_row(*cells, *((one.note,) if has_notes else ()))
+        return table
 
     def _draw(self, live: Live) -> None:
         passed = time.monotonic() - self._part_began
@@ -103,15 +124,4 @@ def _promises(found: Sequence[Findings]) -> Table:
         for one in each.promises:
             style = "bold red" if one.broken else "green"
             table.add_row(each.scenario, one.name, Text(f"{one.broken:,}", style=style), one.note)
-    return table
-
-
-def _figures(figures: Sequence[Figure]) -> Table:
-    table = Table(title="figures", title_justify="left", box=box.SIMPLE_HEAD)
-    for name in ("figure", "section", "goal", "measured", "", "note"):
-        table.add_column(name, justify="right" if name in ("goal", "measured") else "left")
-    for one in figures:
-        verdict = Text(one.verdict, style=_STYLES[one.verdict])
-        goal = one.goal
-        table.add_row(goal.name, goal.section, goal.words, one.words, verdict, one.note)
     return table

@@ -42,9 +42,9 @@ class Senders:
     async def register(self) -> None:
         """A device for the owner of each business."""
         rows = [[self._stage.sandbox.push.register(), one.owner] for one in self._stage.businesses]
-        async with self._stage.system.pg.transaction("devices") as connection:
-            async with connection.cursor() as cursor:
-                await cursor.executemany(_DEVICE, rows)
+        pg = self._stage.system.pg
+        async with pg.transaction("devices") as connection, connection.cursor() as cursor:
+            await cursor.executemany(_DEVICE, rows)
 
     async def play(self, seconds: float) -> None:
         """At a steady rate."""
@@ -133,5 +133,3 @@ class Senders:
             self.sent.turned_away += 1
             await asyncio.sleep(_RETRY_S)
         return False
-
-

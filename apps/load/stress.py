@@ -17,6 +17,7 @@ from apps.campotech.thresholds import thresholds_of
 from apps.load import goals
 from apps.load.crowd import Seen, send_crowd
 from apps.load.crowd_plan import CrowdPlan, Errand, Group, Sample, Stage, write_errands
+from apps.load.customers import make_customers
 from apps.load.figure import Findings, Panel, at_percent, percentiles, share
 from apps.load.scene import Curves, Ended, Scene, beside, by_second, looking
 
@@ -32,11 +33,9 @@ _STEP: Final = 50
 _MAKE: Final = """
     INSERT INTO campotech.jobs
         (id, organization_id, customer_id, status, description, total_cents, scheduled_date)
-    SELECT gen_random_uuid(), owner.id, owner.customer, 'in_progress', 'load test',
-        1000000 + n * 100, now()
-    FROM generate_series(1, %s) n
-    CROSS JOIN unnest(%s::uuid[], %s::uuid[]) AS owner (id, customer)
-    RETURNING id, organization_id
+    SELECT gen_random_uuid(), %s, customer, 'in_progress', 'load test', 1500000, now()
+    FROM unnest(%s::uuid[]) customer
+    RETURNING id
 """
 
 
@@ -54,7 +53,7 @@ class _Watched:
 
 async def play(scene: Scene) -> Findings:
     """The whole scenario."""
-    findings, sizes = Findings("stress"), scene.sizes
+    findings = Findings("stress")
     jobs = await _make_jobs(scene)
     plan, watched = _plan(scene, jobs), _Watched()
     scene.screen.begin("stress", plan.seconds)
@@ -79,7 +78,7 @@ async def play(scene: Scene) -> Findings:
     async with beside(_watch(scene, watched, curves, issued_before)):
         seen = await send_crowd(plan, look)
     accepted = {jobs[index][0] for index in seen.indexes("users", "taken")}
-    scene.books.add(accepted, {jobs[one.index][0] for one in seen.done})
+    scene.books.add(accepted, {jobs[one.errand][0] for one in seen.done})
     left = await scene.left()
     scene.screen.say(f"{len(accepted):,} accepted; {left.pending:,} invoices still wait for a CAE")
     drained_s = await scene.settle()
@@ -101,11 +100,12 @@ async def _make_jobs(scene: Scene) -> list[tuple[UUID, int]]:
     seconds = sizes.seconds(_WARM + _RAMP + _SUSTAIN + _COOL)
     most = min(_MOST_PER_S, sizes.crowd(_MOST) / _THINK_S) * seconds
     each = max(1, round(most / len(businesses)))
-    ids = [[one.id for one in businesses], [one.customers[0].id for one in businesses]]
-    rows = await scene.stage.rows(_MAKE, each, *ids)
-    numbers = {one.id: number for number, one in enumerate(businesses)}
-    scene.screen.say(f"{len(rows):,} jobs are in progress")
-    return [(job, numbers[owner]) for job, owner in rows]
+    made: list[list[tuple[UUID, int]]] = []
+    for who, customers in enumerate(await make_customers(scene, each)):
+        rows = await scene.stage.rows(_MAKE, businesses[who].id, customers)
+        made.append([(job, who) for (job,) in rows])
+    scene.screen.say(f"{each * len(businesses):,} jobs are in progress")
+    return [one for turn in zip(*made, strict=True) for one in turn]
 
 
 def _plan(scene: Scene, jobs: list[tuple[UUID, int]]) -> CrowdPlan:
@@ -215,7 +215,9 @@ async def _measure_jobs(
 def _panels(seen: Seen, curves: Curves) -> list[Panel]:
     answered: list[Sample] = [one for one in seen.samples if one.status in _OK]
     return [
-        Panel("completion (ms, p95 of each second)", [by_second("complete", answered, curves.began)]),
+        Panel(
+            "completion (ms, p95 of each second)", [by_second("complete", answered, curves.began)]
+        ),
         Panel("users", [curves.line("users")]),
         Panel("invoices", [curves.line("without a CAE"), curves.line("issued")]),
     ]
