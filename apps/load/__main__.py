@@ -12,22 +12,15 @@ import time
 from pathlib import Path
 from typing import Any, Final
 
-from apps.load import degradation, notifications, partitions, report, stress
+from apps.load import report
 from apps.load.crowd import CrowdFailed
 from apps.load.figure import Findings
 from apps.load.goals import ELSEWHERE
-from apps.load.scene import Scene, Sizes
+from apps.load.scenario import SCENARIOS, play_all
+from apps.load.scene import Sizes
 from apps.load.screen import Screen
 from apps.stage.crew import Fallen
-from apps.stage.stage import Wanted, open_stage
 
-SCENARIOS: Final = {
-    "notifications": notifications.play,
-    "degradation": degradation.play,
-    "stress": stress.play,
-    "partitions": partitions.play,
-}
-"""In the order in which they play; the last one fills the tables."""
 _SPEED: Final = 600.0
 _SCALE, _QUICK = 0.15, 0.03
 _ROWS, _QUICK_ROWS = 500_000, 60_000
@@ -65,20 +58,16 @@ def _played(options: argparse.Namespace, directory: Path, screen: Screen) -> lis
 
 
 async def _play(options: argparse.Namespace, directory: Path, screen: Screen) -> list[Findings]:
-    wanted = Wanted(
+    sizes = Sizes(
+        scale=options.scale,
         organizations=options.orgs,
+        users=options.users,
+        rows=options.rows,
         speed=options.speed,
         seed=options.seed,
-        environ={"OPENAI_DAILY_BUDGET": "50 USD"},
     )
-    sizes = Sizes(scale=options.scale, users=options.users, rows=options.rows, seed=options.seed)
-    found: list[Findings] = []
-    async with open_stage(wanted, directory, screen.say) as stage:
-        scene = Scene(stage=stage, sizes=sizes, screen=screen, directory=directory)
-        for name, play in SCENARIOS.items():
-            if name in options.scenarios:
-                found.append(await play(scene))
-    return found
+    wanted = {name: play for name, play in SCENARIOS.items() if name in options.scenarios}
+    return await play_all(wanted, sizes, directory, screen)
 
 
 def _arguments() -> argparse.Namespace:

@@ -17,7 +17,7 @@ from apps.load import goals
 from apps.load.crowd import Seen, send_crowd
 from apps.load.crowd_plan import CrowdPlan, Errand, Group, Stage, write_errands
 from apps.load.customers import make_customers
-from apps.load.figure import Findings, Panel, at_percent, percentiles, share
+from apps.load.figure import Findings, Panel, at_percent, percentiles, share, shown
 from apps.load.scene import Curves, Scene, beside, by_second, looking
 from apps.sandbox import Fault
 
@@ -31,7 +31,8 @@ _INVOICE_EVERY: Final = 10
 _TEXT_EVERY_S: Final = 0.5
 _TRIES: Final = 100
 _RETRY_S: Final = 0.2
-_BUDGET_USD: Final = 50
+BUDGET_USD: Final = 50
+"""Of a day: so much is used up at once."""
 _DOLLARS_PER_TOKEN: Final = 0.03 / 1000
 _MESSAGES: Final = """
     SELECT count(*) FILTER (WHERE status = 'answered'),
@@ -74,7 +75,7 @@ class _Trouble:
 
     async def _use_up(self) -> None:
         """One dear call of somebody else's."""
-        tokens = round(_BUDGET_USD / _DOLLARS_PER_TOKEN)
+        tokens = round(BUDGET_USD / _DOLLARS_PER_TOKEN)
         async with self._scene.stage.system.upstreams.openai.call(
             estimate={"gpt-4-turbo.output": 1}
         ) as call:
@@ -126,7 +127,7 @@ async def play(scene: Scene) -> Findings:
         scene.screen.show(
             {
                 "users": f"{seen.users:,}",
-                "health p95": f"{at_percent(health, 95):,.0f} ms",
+                "health p95": shown(at_percent(health, 95), "ms"),
                 "invoices accepted": f"{seen.endings['taken'] - len(seen.of('health')):,}",
                 "turned away": f"{seen.turned_away:,}",
             }

@@ -10,13 +10,13 @@ import json
 import time
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final
-from urllib.parse import quote
+from urllib.parse import urlencode
 
 from apps.campotech.jobs import page
 from apps.load import goals
 from apps.load.crowd import Seen, send_crowd
 from apps.load.crowd_plan import CrowdPlan, Errand, Group, Stage, write_errands
-from apps.load.figure import Findings, Panel, at_percent, percentiles
+from apps.load.figure import Findings, Panel, at_percent, percentiles, shown
 from apps.load.scene import Curves, Scene, by_second
 
 _YEARS: Final = 2
@@ -24,8 +24,10 @@ _YEARS: Final = 2
 _DAYS: Final = 365 * _YEARS
 _MINUTES: Final = 2.0
 _RECENT: Final = timedelta(days=14)
-_USERS: Final = 20
-_THINK_S: Final = 0.25
+_USERS: Final = 10
+_THINK_S: Final = 0.5
+_DEPTHS: Final = (0, 60, 180, 365, 600)
+"""Days ago at which the historical lists end: the newest page of each is asked for."""
 _WALKED: Final = 3
 """Organisations whose whole history is read, page by page."""
 _ROLLED_DAYS, _ROUNDS = 30, 50
@@ -57,7 +59,7 @@ async def play(scene: Scene) -> Findings:
         facts = {"users": f"{seen.users:,}"}
         for name in ("recent", "historical"):
             ms = [one.ms for one in seen.of(name)[-100:]]
-            facts[f"{name} p95"] = f"{at_percent(ms, 95):,.0f} ms"
+            facts[f"{name} p95"] = shown(at_percent(ms, 95), "ms")
         scene.screen.show(facts)
 
     seen = await send_crowd(plan, look)
@@ -103,10 +105,12 @@ async def _fill(scene: Scene, now: datetime) -> None:
 
 def _plan(scene: Scene, now: datetime) -> CrowdPlan:
     errands: list[Errand] = []
+    first = now - timedelta(days=_DAYS)
     for who in range(len(scene.stage.businesses)):
-        for name, back in (("recent", _RECENT), ("historical", timedelta(days=_DAYS))):
-            errands.append(Errand(name, "GET", _path(now - back), who))
-    users, seconds = scene.sizes.crowd(50 * _USERS), scene.sizes.seconds(_MINUTES)
+        depth = now - timedelta(days=_DEPTHS[who % len(_DEPTHS)])
+        errands.append(Errand("recent", "GET", _path(now - _RECENT), who))
+        errands.append(Errand("historical", "GET", _path(first, until=depth), who))
+    users, seconds = scene.sizes.crowd(_USERS), scene.sizes.seconds(_MINUTES)
     group = Group(
         name="readers",
         stages=(Stage(0.0, users), Stage(seconds, users)),
@@ -118,9 +122,16 @@ def _plan(scene: Scene, now: datetime) -> CrowdPlan:
     return CrowdPlan(url=scene.stage.url, groups=(group,))
 
 
-def _path(since: datetime, cursor: str | None = None, limit: int = page.PAGE) -> str:
-    more = "" if cursor is None else f"&cursor={quote(cursor)}"
-    return f"/api/v1/jobs?since={quote(since.isoformat())}&limit={limit}{more}"
+def _path(
+    since: datetime,
+    *,
+    until: datetime | None = None,
+    cursor: str | None = None,
+    limit: int = page.PAGE,
+) -> str:
+    given = {"since": since.isoformat(), "limit": limit, "until": until and until.isoformat()}
+    asked = {name: value for name, value in {**given, "cursor": cursor}.items() if value}
+    return f"/api/v1/jobs?{urlencode(asked)}"
 
 
 async def _walk(scene: Scene, findings: Findings, now: datetime) -> None:
@@ -131,7 +142,7 @@ async def _walk(scene: Scene, findings: Findings, now: datetime) -> None:
         ids, cursor, since = set[str](), None, now - timedelta(days=_DAYS)
         while True:
             began = time.perf_counter()
-            path = _path(since, cursor, page.MOST)
+            path = _path(since, cursor=cursor, limit=page.MOST)
             answer = (await scene.stage.http.get(path, headers=business.headers)).json()
             times.append(1000 * (time.perf_counter() - began))
             ids.update(one["id"] for one in answer["jobs"])

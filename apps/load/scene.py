@@ -52,10 +52,13 @@ class Sizes:
 
     scale: float
     """Of the specification's times."""
+    organizations: int = 60
     users: int = 1_000
     """The most at once; other numbers of users follow."""
     rows: int = 500_000
     """Jobs that `partitions` fills in."""
+    speed: float = 600.0
+    """Of business time: limits of minutes let so much more through."""
     seed: int = 1
 
     def crowd(self, users: int) -> int:

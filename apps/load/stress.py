@@ -18,7 +18,7 @@ from apps.load import goals
 from apps.load.crowd import Seen, send_crowd
 from apps.load.crowd_plan import CrowdPlan, Errand, Group, Sample, Stage, write_errands
 from apps.load.customers import make_customers
-from apps.load.figure import Findings, Panel, at_percent, percentiles, share
+from apps.load.figure import Findings, Panel, at_percent, percentiles, share, shown
 from apps.load.scene import Curves, Ended, Scene, beside, by_second, looking
 
 _WARM, _RAMP, _SUSTAIN, _COOL = 1.0, 5.0, 5.0, 2.0
@@ -66,7 +66,7 @@ async def play(scene: Scene) -> Findings:
             {
                 "users": f"{seen.users:,}",
                 "completions accepted": f"{seen.endings['taken']:,}",
-                "p95": f"{at_percent(recent, 95):,.0f} ms",
+                "p95": shown(at_percent(recent, 95), "ms"),
                 "turned away": f"{seen.turned_away:,}",
                 "issued": f"{curves.last('issued'):,.0f}",
                 "without a CAE": f"{curves.last('without a CAE'):,.0f}",
