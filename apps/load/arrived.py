@@ -22,9 +22,13 @@ def pushes(sandbox: Sandbox) -> dict[str, float]:
     return found
 
 
-def push_counts(sandbox: Sandbox) -> Counter[str]:
-    """How often each came."""
-    return Counter(one["data"]["n"] for one in sandbox.push.messages)
+def counts(sandbox: Sandbox) -> tuple[Counter[str], Counter[str], Counter[str]]:
+    """How often each push, each text and each mail came: by its number, words, subject."""
+    return (
+        Counter(one["data"]["n"] for one in sandbox.push.messages),
+        Counter(_words(sandbox, one) for one in _texts(sandbox)),
+        Counter(str(one.message["Subject"]) for one in sandbox.mail.mailbox),
+    )
 
 
 def messages(sandbox: Sandbox) -> dict[str, float]:
@@ -33,11 +37,6 @@ def messages(sandbox: Sandbox) -> dict[str, float]:
     for one in _texts(sandbox):
         found.setdefault(_words(sandbox, one), one.ended_at)
     return found
-
-
-def message_counts(sandbox: Sandbox) -> Counter[str]:
-    """How often each came."""
-    return Counter(_words(sandbox, one) for one in _texts(sandbox))
 
 
 def answers(sandbox: Sandbox) -> dict[str, float]:

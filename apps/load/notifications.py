@@ -37,6 +37,9 @@ async def play(scene: Scene) -> Findings:
     _measure(scene, findings, senders.sent, alone)
     minutes = (until - since).total_seconds() / 60
     ended = await scene.ended(since, until)
+    waits = [one.wait_s for one in ended if one.task == "email" and one.wait_s is not None]
+    note = f"mails: {percentiles([1000 * one for one in waits])}"
+    findings.measure(goals.BACKGROUND_START, at_percent(waits, 95), note)
     findings.facts["jobs"] = f"{len(ended):,} ended, {len(ended) / minutes:,.0f} a minute"
     findings.facts["turned away"] = f"{senders.sent.turned_away:,} requests were made again"
     return findings
@@ -69,17 +72,22 @@ def _measure(scene: Scene, findings: Findings, sent: Sent, alone: int) -> None:
     findings.measure(goals.INBOUND_TIME, at_percent(took, 95) / 1000, note)
     rate = arrived.per_minute([messages[one] for one in sent.messages if one in messages])
     findings.measure(goals.CAMPAIGN_RATE, rate, "of all organisations; one may send 50 (000 §12)")
-    _count(findings, sent, arrived.push_counts(sandbox), arrived.message_counts(sandbox))
+    _count(findings, sent, *arrived.counts(sandbox))
     line = Line("push", arrived.curve_ms(sent.pushes, pushed))
     findings.panels.append(Panel("push, request to delivery (ms)", [line]))
 
 
 def _count(
-    findings: Findings, sent: Sent, pushes: Mapping[str, int], messages: Mapping[str, int]
+    findings: Findings,
+    sent: Sent,
+    pushes: Mapping[str, int],
+    messages: Mapping[str, int],
+    mails: Mapping[str, int],
 ) -> None:
     for what, wanted, counts in (
         ("pushes", sent.pushes.keys() | sent.burst, pushes),
         ("messages", sent.messages.keys(), messages),
+        ("mails", sent.mails, mails),
     ):
         lost = sum(counts.get(one, 0) == 0 for one in wanted)
         doubled = sum(counts.get(one, 0) > 1 for one in wanted)

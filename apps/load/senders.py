@@ -10,10 +10,11 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from apps.load.scene import Scene
+from apps.stage.town import Business
 from faena.errors import Overloaded, StoreUnavailable
 
 _PER_S: Final = 12.0
-"""Pushes; half as many messages, and a quarter as many of customers."""
+"""Pushes; half as many messages, a quarter as many mails, and as many texts of customers."""
 BURST: Final = 300
 _TRIES: Final = 100
 _RETRY_S: Final = 0.1
@@ -27,6 +28,8 @@ class Sent:
     pushes: dict[str, float] = field(default_factory=dict[str, float])
     messages: dict[str, float] = field(default_factory=dict[str, float])
     inbound: dict[str, float] = field(default_factory=dict[str, float])
+    mails: set[str] = field(default_factory=set[str])
+    """Their subjects."""
     burst: set[str] = field(default_factory=set[str])
     turned_away: int = 0
 
@@ -58,6 +61,8 @@ class Senders:
                     sending.create_task(self._message(self._numbers))
                 if number % 4 == 0:
                     sending.create_task(self._text(self._numbers))
+                if number % 4 == 1:
+                    sending.create_task(self._mail(self._numbers))
 
     async def burst(self) -> None:
         """All for one organisation, at once."""
@@ -71,24 +76,35 @@ class Senders:
         quiet = self._stage.businesses[1:] or self._stage.businesses
         business = quiet[number % len(quiet)] if who is None else self._stage.businesses[who]
         name, began = f"push-{number}", time.monotonic()
+        if await self._hand_over("push", business, "Nuevo trabajo", name):
+            into[name] = began
+
+    async def _mail(self, number: int) -> None:
+        business = self._stage.businesses[number % len(self._stage.businesses)]
+        subject = f"Resumen {number}"
+        if await self._hand_over("email", business, subject, f"mail-{number}"):
+            self.sent.mails.add(subject)
+
+    async def _hand_over(self, channel: str, business: Business, title: str, name: str) -> bool:
+        """As the web application does it."""
         data = {
             "userId": str(business.owner),
-            "title": "Nuevo trabajo",
+            "title": title,
             "body": "Te asignaron un trabajo",
             "data": {"n": name},
             "organizationId": business.tenant,
         }
 
-        async def hand_over() -> bool:
+        async def act() -> bool:
             try:
-                key = f"load-{number}"
-                await self._stage.system.dispatch("notification:push", data, idempotency_key=key)
+                await self._stage.system.dispatch(
+                    f"notification:{channel}", data, idempotency_key=f"load-{name}"
+                )
             except (Overloaded, StoreUnavailable):
                 return False
             return True
 
-        if await self._until(hand_over):
-            into[name] = began
+        return await self._until(act)
 
     async def _message(self, number: int) -> None:
         business = self._stage.businesses[number % len(self._stage.businesses)]
