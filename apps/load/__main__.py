@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import json
 import logging
+import signal
 import sys
 import tempfile
 import time
@@ -22,13 +23,14 @@ from apps.load.screen import Screen
 from apps.stage.crew import Fallen
 
 _SPEED: Final = 600.0
-_SCALE, _QUICK = 0.15, 0.03
+_SCALE, _QUICK = 0.08, 0.02
 _ROWS, _QUICK_ROWS = 500_000, 60_000
 
 
 def main() -> int:
     """Run the scenarios; 1 if a promise was broken."""
     options = _arguments()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # what was started ends, too
     logging.getLogger("faena").setLevel(logging.ERROR)  # the screen tells what matters
     with (
         tempfile.TemporaryDirectory(prefix="faena-load-") as name,

@@ -88,15 +88,21 @@ class _Customers:
     def __init__(self, scene: Scene) -> None:
         self._stage = scene.stage
         self.taken = 0
-        self.turned_away = 0
+        self._last: asyncio.Task[None] | None = None
 
     async def write(self) -> None:
-        """Until cancelled; the last one is finished."""
+        """Until cancelled."""
         number = 0
         while True:
-            await asyncio.shield(asyncio.create_task(self._text(number)))
+            self._last = asyncio.create_task(self._text(number))
+            await asyncio.shield(self._last)
             number += 1
             await asyncio.sleep(_TEXT_EVERY_S)
+
+    async def finish(self) -> None:
+        """Wait for the last one."""
+        if self._last is not None:
+            await self._last
 
     async def _text(self, number: int) -> None:
         """What Meta does: the same webhook until somebody takes it."""
@@ -110,7 +116,6 @@ class _Customers:
             if sent.status == 200:
                 self.taken += 1
                 return
-            self.turned_away += 1
             await asyncio.sleep(_RETRY_S)
             sent = await whatsapp.replay(sent)
 
@@ -122,17 +127,6 @@ async def play(scene: Scene) -> Findings:
     plan, ids = await _plan(scene)
     scene.screen.begin("degradation", plan.seconds)
 
-    def look(seen: Seen) -> None:
-        health = [one.ms for one in seen.of("health")[-100:]]
-        scene.screen.show(
-            {
-                "users": f"{seen.users:,}",
-                "health p95": shown(at_percent(health, 95), "ms"),
-                "invoices accepted": f"{seen.endings['taken'] - len(seen.of('health')):,}",
-                "turned away": f"{seen.turned_away:,}",
-            }
-        )
-
     async def note() -> None:
         scene.stage.crew.check()
         left = await scene.left()
@@ -140,21 +134,37 @@ async def play(scene: Scene) -> Findings:
         curves.note("issued", left.issued)
 
     async with beside(trouble.make(), customers.write(), looking(note)):
-        seen = await send_crowd(plan, look)
+        seen = await send_crowd(plan, lambda seen: _show(scene, seen))
     await trouble.end()
+    await customers.finish()
     tried = {ids[group][one.errand] for one in seen.done if (group := one.group) in ids} - {None}
     accepted = {ids[one.group][one.errand] for one in seen.done if one.ending == "taken"} - {None}
     scene.books.add({one for one in accepted if one}, {one for one in tried if one})
-    recovered_s = await scene.settle()
+    settled = await scene.settle()
     _measure(findings, seen, trouble)
-    findings.facts["invoices"] = f"{len(accepted):,} accepted, all done {recovered_s:.1f} s after"
+    findings.facts["invoices"] = (
+        f"{len(accepted):,} accepted, all done {settled.seconds:.1f} s after"
+    )
     findings.facts["turned away"] = f"{seen.turned_away:,} answers, {seen.unanswered:,} unanswered"
     findings.facts["delay of the users' process"] = seen.delay
     findings.facts["panic"] = "yes, ended by an operator" if trouble.had_panic else "no"
     await _judge_messages(scene, findings, customers, since)
+    settled.judge(findings)
     await scene.books.judge(findings)
     findings.panels += _panels(seen, curves)
     return findings
+
+
+def _show(scene: Scene, seen: Seen) -> None:
+    health = [one.ms for one in seen.of("health")[-100:]]
+    scene.screen.show(
+        {
+            "users": f"{seen.users:,}",
+            "health p95": shown(at_percent(health, 95), "ms"),
+            "invoices accepted": f"{seen.endings['taken'] - len(seen.of('health')):,}",
+            "turned away": f"{seen.turned_away:,}",
+        }
+    )
 
 
 async def _plan(scene: Scene) -> tuple[CrowdPlan, dict[str, list[UUID | None]]]:

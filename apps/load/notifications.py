@@ -33,7 +33,7 @@ async def play(scene: Scene) -> Findings:
         scene.screen.say(f"one organisation sends {BURST} at once")
         await asyncio.gather(senders.burst(), senders.play(seconds))
         until = await scene.now()
-    await scene.settle()
+    (await scene.settle()).judge(findings)
     _measure(scene, findings, senders.sent, alone)
     minutes = (until - since).total_seconds() / 60
     ended = await scene.ended(since, until)

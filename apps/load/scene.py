@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from apps.load.audit import Books
 from apps.load.crowd_plan import Sample
-from apps.load.figure import Line, at_percent
+from apps.load.figure import Findings, Line, at_percent
 from apps.stage.stage import Stage
 
 _LOOK_EVERY_S: Final = 0.5
@@ -68,6 +68,18 @@ class Sizes:
     def seconds(self, minutes: float) -> float:
         """A time of the specification."""
         return minutes * 60 * self.scale
+
+
+class Settled(NamedTuple):
+    """How it ended."""
+
+    seconds: float
+    left: int
+    """Jobs, and rows of the outbox, that were still there when nothing moved any more."""
+
+    def judge(self, findings: Findings) -> None:
+        """What is accepted must come to its end."""
+        findings.none("left undone", self.left, "jobs that nothing moves any more")
 
 
 class Left(NamedTuple):
@@ -126,9 +138,10 @@ class Scene:
         ((at,),) = await self.stage.rows("SELECT now()")
         return at
 
-    async def settle(self) -> float:
-        """Until all that was accepted is done and noted, or nothing moves any more; seconds."""
+    async def settle(self) -> Settled:
+        """Until all that was accepted is done and noted, or nothing moves any more."""
         began = moved = time.monotonic()
+        undone = 0
         before: object = None
         while time.monotonic() - moved < _PATIENCE_S:
             self.stage.crew.check()
@@ -142,13 +155,14 @@ class Scene:
                     "outbox": f"{left.outbox:,}",
                 }
             )
-            noted = (await self.stage.system.pg.history.view()).entries == 0
-            if waiting == left.pending == left.outbox == 0 and noted:
+            undone = waiting + left.pending + left.outbox
+            entries = (await self.stage.system.pg.history.view()).entries
+            if not undone and not entries:
                 break
-            if (now := (left, waiting)) != before:
+            if (now := (left, waiting, entries)) != before:
                 before, moved = now, time.monotonic()
             await asyncio.sleep(_LOOK_EVERY_S)
-        return time.monotonic() - began
+        return Settled(time.monotonic() - began, undone)
 
 
 class Curves:

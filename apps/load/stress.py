@@ -81,13 +81,13 @@ async def play(scene: Scene) -> Findings:
     scene.books.add(accepted, {jobs[one.errand][0] for one in seen.done})
     left = await scene.left()
     scene.screen.say(f"{len(accepted):,} accepted; {left.pending:,} invoices still wait for a CAE")
-    drained_s = await scene.settle()
+    settled = await scene.settle()
     until = await scene.now()
     _measure(findings, seen, watched)
     await _measure_jobs(scene, findings, watched, since, until)
-    made = f"{len(accepted):,} of {len(jobs):,} jobs accepted"
-    findings.facts["completions"] = f"{made}, all done {drained_s:.1f} s after"
-    findings.facts["waiting at the end of the users' time"] = f"{left.pending:,} invoices"
+    made = f"{len(accepted):,} of {len(jobs):,} jobs accepted, {left.pending:,} without a CAE then"
+    findings.facts["completions"] = f"{made}; all done {settled.seconds:.1f} s after"
+    settled.judge(findings)
     await scene.books.judge(findings)
     findings.panels += _panels(seen, curves)
     return findings
