@@ -13,6 +13,7 @@ from apps.campotech.api.body import BoundedBody
 from apps.campotech.api.description import describe
 from apps.campotech.api.live import Tracking
 from apps.campotech.api.problem import add_handlers
+from apps.campotech.api.vitals import Doctor
 from apps.campotech.tracking.hub import Bounds
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ def create(system: System, bounds: Bounds = _BOUNDS) -> FastAPI:
         redoc_url=None,
     )
     web.state.system, web.state.tracking = system, Tracking(system, bounds)
+    web.state.doctor = Doctor(system)
     web.add_middleware(BoundedBody)
     add_handlers(web)
     describe(web)
