@@ -41,6 +41,7 @@ async def play(scene: Scene) -> Findings:
     note = f"mails: {percentiles([1000 * one for one in waits])}"
     findings.measure(goals.BACKGROUND_START, at_percent(waits, 95), note)
     findings.facts["jobs"] = f"{len(ended):,} ended, {len(ended) / minutes:,.0f} a minute"
+    findings.facts["handed over"] = percentiles(senders.sent.handed_ms)
     findings.facts["turned away"] = f"{senders.sent.turned_away:,} requests were made again"
     return findings
 

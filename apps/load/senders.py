@@ -31,6 +31,8 @@ class Sent:
     mails: set[str] = field(default_factory=set[str])
     """Their subjects."""
     burst: set[str] = field(default_factory=set[str])
+    handed_ms: list[float] = field(default_factory=list[float])
+    """How long it took to hand a push or a mail over."""
     turned_away: int = 0
 
 
@@ -104,7 +106,10 @@ class Senders:
                 return False
             return True
 
-        return await self._until(act)
+        began = time.monotonic()
+        is_taken = await self._until(act)
+        self.sent.handed_ms.append(1000 * (time.monotonic() - began))
+        return is_taken
 
     async def _message(self, number: int) -> None:
         business = self._stage.businesses[number % len(self._stage.businesses)]
