@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import json
 import logging
+import os
 import signal
 import sys
 import tempfile
@@ -32,6 +33,7 @@ def main() -> int:
     options = _arguments()
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # what was started ends, too
     logging.getLogger("faena").setLevel(logging.ERROR)  # the screen tells what matters
+    about = _about(options)
     with (
         tempfile.TemporaryDirectory(prefix="faena-load-") as name,
         Screen(is_for_program=options.json) as screen,
@@ -40,7 +42,6 @@ def main() -> int:
         found = _played(options, Path(name), screen)
     if found is None:
         return 1
-    about = _about(options)
     written = report.write(options.directory, about, found, ELSEWHERE)
     screen.conclude(found, ELSEWHERE)
     screen.tell(f"the report is {written}")
@@ -119,6 +120,7 @@ def _about(options: argparse.Namespace) -> dict[str, Any]:
     return {
         "at": time.strftime("%Y-%m-%d %H:%M:%S"),
         "machine": report.machine(),
+        "busy before it began": f"{os.getloadavg()[0]:.1f} processes",
         "scenarios": options.scenarios,
         "organizations": options.orgs,
         "users": options.users,
