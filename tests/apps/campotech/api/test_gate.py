@@ -6,6 +6,7 @@ import asyncio
 from contextlib import AsyncExitStack
 
 import httpx
+from apps.campotech.api.gate import Appointments
 from apps.campotech.system import System
 
 from faena.testing import Harness
@@ -27,7 +28,20 @@ async def test_requests_that_would_only_wait_are_turned_away(
         health = await api.get("/api/health")
     assert {one.status_code for one in turned_away} == {503}
     assert {one.headers["content-type"] for one in turned_away} == {"application/problem+json"}
-    assert {one.headers["retry-after"] for one in turned_away} <= {"1", "2", "3", "4"}
+    assert all(1 <= int(one.headers["retry-after"]) <= 30 for one in turned_away)
     assert health.json()["database"]["status"] == "healthy"
     await asyncio.gather(*asking)
     assert (await api.get("/api/v1/jobs")).status_code == 200
+
+
+def test_each_is_told_another_time() -> None:
+    appointments = Appointments()
+    told = [appointments.next_s(100.0) for _ in range(200)]
+    assert (told[0], told[-1]) == (1, 5)
+    assert max(told.count(second) for second in set(told)) <= 51
+
+
+def test_nobody_is_told_to_wait_for_longer_than_half_a_minute() -> None:
+    appointments = Appointments()
+    assert max(appointments.next_s(100.0) for _ in range(10_000)) == 30
+    assert appointments.next_s(200.0) == 1
