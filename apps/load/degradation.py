@@ -239,7 +239,9 @@ def _measure(findings: Findings, seen: Seen, trouble: _Trouble) -> None:
     note = percentiles([one.ms for one in health])
     findings.measure(goals.HEALTH_TIME, at_percent([one.ms for one in health], 95), note)
     taken = share(one.status in (200, 202) for one in during)
-    findings.measure(goals.INVOICE_TAKEN, taken, f"{len(during):,} requests")
+    later = sum(one.status in (429, 503) for one in during)
+    note = f"{len(during):,} requests; {later:,} were told to come again"
+    findings.measure(goals.INVOICE_TAKEN, taken, note)
     for name, begins, ends in (
         ("before", 0.0, trouble.down_at),
         ("AFIP down", trouble.down_at, trouble.limited_at),
