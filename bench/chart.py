@@ -6,48 +6,30 @@ from xml.sax.saxutils import escape
 
 from bench.campaign import Results, plain
 from bench.catalogue import FAENA, Work
+from bench.svg import GAP, heading, page
 
-_COLUMNS = 2
-_PANEL_W, _BAR_H, _HEAD_H, _GAP = 460, 18, 34, 24
+_PANEL_W, _BAR_H, _HEAD_H = 460, 18, 34
 _LABEL_W, _VALUE_W = 96, 84
 _BAR_W = _PANEL_W - _LABEL_W - _VALUE_W
 
 
 def draw(results: Results, subtitle: str) -> str:
     """Render all works; bars are linear from zero, and every bar carries its figure."""
-    panel_h = _HEAD_H + _BAR_H * len(results.systems) + _GAP
-    rows = -(-len(results.works) // _COLUMNS)
-    width, height = _COLUMNS * (_PANEL_W + _GAP) + _GAP, 64 + rows * panel_h
-    panels = [
-        _panel(
-            results, work, _GAP + (i % _COLUMNS) * (_PANEL_W + _GAP), 64 + i // _COLUMNS * panel_h
-        )
-        for i, work in enumerate(results.works)
-    ]
-    return "\n".join(
-        (
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}">',
-            '<g font-family="sans-serif" font-size="11">',
-            f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
-            f'<text x="{_GAP}" y="28" font-size="17" font-weight="bold">faena and its peers</text>',
-            f'<text x="{_GAP}" y="46" fill="#666666">{escape(subtitle)}</text>',
-            *panels,
-            "</g></svg>\n",
-        )
-    )
+    panel_h = _HEAD_H + _BAR_H * len(results.systems) + GAP
+    panels = [_panel(results, work) for work in results.works]
+    return page("faena and its peers", subtitle, panels, (_PANEL_W, panel_h))
 
 
-def _panel(results: Results, work: Work, x: int, y: int) -> str:
+def _panel(results: Results, work: Work) -> str:
     figures = {system.name: results.median(work, system) for system in results.systems}
     top = max((figure for figure in figures.values() if figure), default=1.0)
     aim = "more" if work.more_is_better else "less"
     title = f"{work.label} ({work.unit}, {aim} is better)"
     bars = [
-        _bar(name, figure, top, y + _HEAD_H + row * _BAR_H)
+        _bar(name, figure, top, _HEAD_H + row * _BAR_H)
         for row, (name, figure) in enumerate(figures.items())
     ]
-    heading = f'<text y="{y + 20}" font-weight="bold">{escape(title)}</text>'
-    return f'<g transform="translate({x},0)">{heading}{"".join(bars)}</g>'
+    return f"{heading(title)}{''.join(bars)}"
 
 
 def _bar(name: str, figure: float | None, top: float, y: int) -> str:

@@ -10,8 +10,9 @@ from xml.sax.saxutils import escape
 from bench.lanes_claims import Curve
 from bench.lanes_drain import Rated
 from bench.lanes_fairness import Neighbours, Shares
+from bench.svg import heading, page
 
-_PANEL_W, _PANEL_H, _GAP, _TOP = 480, 320, 24, 64
+_PANEL_W, _PANEL_H = 480, 320
 _LABEL_W, _VALUE_W, _BAR_H, _HEAD_H = 130, 130, 18, 34
 _COLOURS = ("#c2410c", "#2563eb")
 _AXIS_X, _AXIS_Y = 46, 40
@@ -40,23 +41,7 @@ def draw(
         _bars("wait of a quiet tenant (ms, less is better)", _wait_bars(neighbours)),
         _bars("jobs served, by weight (as much each is fair)", _share_bars(shares)),
     )
-    width, height = 2 * (_PANEL_W + _GAP) + _GAP, _TOP + 2 * _PANEL_H
-    placed = (
-        f'<g transform="translate({_GAP + i % 2 * (_PANEL_W + _GAP)},{_TOP + i // 2 * _PANEL_H})">'
-        f"{panel}</g>"
-        for i, panel in enumerate(panels)
-    )
-    return "\n".join(
-        (
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}">',
-            '<g font-family="sans-serif" font-size="11">',
-            f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
-            f'<text x="{_GAP}" y="28" font-size="17" font-weight="bold">tenants in turn</text>',
-            f'<text x="{_GAP}" y="46" fill="#666666">{escape(subtitle)}</text>',
-            *placed,
-            "</g></svg>\n",
-        )
-    )
+    return page("tenants in turn", subtitle, panels, (_PANEL_W, _PANEL_H))
 
 
 def _drain_bars(drains: Sequence[Rated]) -> list[Bar]:
@@ -92,7 +77,7 @@ def _share_bars(shares: Sequence[Shares]) -> list[Bar]:
 def _bars(title: str, bars: Sequence[Bar]) -> str:
     top = max((bar.length for bar in bars), default=1.0) or 1.0
     room = _PANEL_W - _LABEL_W - _VALUE_W
-    parts = [_title(title)]
+    parts = [heading(title)]
     for row, bar in enumerate(bars):
         y, length = _HEAD_H + row * _BAR_H, max(bar.length / top * room, 1.0)
         colour = _COLOURS[0] if bar.is_ours else "#94a3b8"
@@ -108,10 +93,10 @@ def _bars(title: str, bars: Sequence[Bar]) -> str:
 def _curves(title: str, curves: Sequence[Curve]) -> str:
     """Points as measured, a line as fitted, as multiples of the same claim without lanes."""
     if not curves:
-        return _title(title)
+        return heading(title)
     most = max(us / curve.unlaned for curve in curves for _, us in curve.points) * 1.3
     decades = math.log10(max(lanes for lanes, _ in curves[0].points))
-    parts = [_title(title), *_axes(most, math.ceil(decades), decades)]
+    parts = [heading(title), *_axes(most, math.ceil(decades), decades)]
     for number, (curve, colour) in enumerate(zip(curves, _COLOURS, strict=False)):
         for lanes, us in curve.points:
             x, y = _x(lanes, decades), _y(us / curve.unlaned, most)
@@ -153,7 +138,3 @@ def _x(lanes: float, decades: float) -> float:
 
 def _y(times: float, most: float) -> float:
     return _PANEL_H - _AXIS_Y - times / most * (_PANEL_H - _AXIS_Y - _HEAD_H - 10)
-
-
-def _title(title: str) -> str:
-    return f'<text y="20" font-weight="bold">{escape(title)}</text>'

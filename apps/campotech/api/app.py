@@ -11,12 +11,17 @@ from fastapi import FastAPI
 from apps.campotech.api import archives, intake, jobs, payment, status, tracking, webhook
 from apps.campotech.api.body import BoundedBody
 from apps.campotech.api.description import describe
+from apps.campotech.api.gate import Gate
 from apps.campotech.api.live import Tracking
 from apps.campotech.api.problem import add_handlers
+from apps.campotech.api.vitals import Doctor
 from apps.campotech.tracking.hub import Bounds
 
 if TYPE_CHECKING:
     from apps.campotech.system import System
+
+_FOR_EACH_CONNECTION: Final = 4
+"""Requests inside for each connection to the database: more would only wait."""
 
 
 _ROUTERS: Final = (
@@ -51,7 +56,9 @@ def create(system: System, bounds: Bounds = _BOUNDS) -> FastAPI:
         redoc_url=None,
     )
     web.state.system, web.state.tracking = system, Tracking(system, bounds)
+    web.state.doctor = Doctor(system)
     web.add_middleware(BoundedBody)
+    web.add_middleware(Gate, most=_FOR_EACH_CONNECTION * system.pg.pool_size)
     add_handlers(web)
     describe(web)
     for router in _ROUTERS:

@@ -14,7 +14,8 @@ from pydantic import Field
 from apps.campotech.api.answer import Answer
 from apps.campotech.api.caller import administrator, system_of
 from apps.campotech.api.problem import Problem, answers
-from faena.errors import ArgumentError, ConfigError, FaenaError
+from apps.campotech.api.vitals import Doctor
+from faena.errors import ArgumentError, ConfigError
 
 Level = Literal["healthy", "degraded", "offline"]
 router: Final = APIRouter(prefix="/api", tags=["health"])
@@ -117,33 +118,26 @@ _OFFLINE: Final[dict[int | str, dict[str, Any]]] = {
 
 @router.get("/health", responses=_OFFLINE)
 async def health(request: Request, response: Response) -> Health:
-    """200 while the critical features work, at least somehow; else 503."""
-    system = system_of(request)
-    database, cache = await _database(request), await _cache(request)
-    features = dict[str, FeatureHealth]()
-    overall: Level = "offline"
-    try:
-        view = await system.app.features()
-        overall = _LEVELS[view.overall]
-        for name, one in view.features.items():
-            features[name] = FeatureHealth(
-                status=_LEVELS[one.state],
-                name=_NAMES.get(name, name),
-                message=one.message,
-                since=_instant(one.since),
-            )
-    except FaenaError:
-        pass  # that is offline
-    if "offline" in (database.status, cache.status):
-        overall = "offline"
-    response.status_code = 503 if overall == "offline" else 200
+    """200 while the critical features work, at least somehow; else 503. At most a second old."""
+    doctor: Doctor = request.app.state.doctor
+    seen = await doctor.ask()
+    features = {
+        name: FeatureHealth(
+            status=_LEVELS[one.state],
+            name=_NAMES.get(name, name),
+            message=one.message,
+            since=_instant(one.since),
+        )
+        for name, one in (seen.features.features if seen.features else {}).items()
+    }
+    response.status_code = 503 if seen.overall == "offline" else 200
     return Health(
-        status=overall,
-        timestamp=datetime.now(UTC),
+        status=_LEVELS[seen.overall],
+        timestamp=seen.at,
         banner=_banner(features),
         features=features,
-        database=database,
-        cache=cache,
+        database=_part("database", answers=seen.has_database),
+        cache=_part("broker", answers=seen.features is not None, latency_ms=seen.broker_ms),
     )
 
 
@@ -186,20 +180,10 @@ def _banner(features: dict[str, FeatureHealth]) -> str | None:
     return _BANNER + ", ".join(limited) if limited else None
 
 
-async def _database(request: Request) -> PartHealth:
-    try:
-        async with system_of(request).pg.transaction("health") as connection:
-            await connection.execute("SELECT 1")
-    except FaenaError:
-        return PartHealth(status="offline", message="the database does not answer")
-    return PartHealth(status="healthy")
-
-
-async def _cache(request: Request) -> PartHealth:
-    found = await system_of(request).app.health()
-    if found.is_reachable:
-        return PartHealth(status="healthy", latency_ms=found.latency_ms)
-    return PartHealth(status="offline", message="the broker does not answer")
+def _part(server: str, *, answers: bool, latency_ms: float | None = None) -> PartHealth:
+    if answers:
+        return PartHealth(status="healthy", latency_ms=latency_ms)
+    return PartHealth(status="offline", message=f"the {server} does not answer")
 
 
 def _instant(us: int | None) -> datetime | None:

@@ -1,0 +1,1 @@
+"""Load tests of CampoTech: many users on a stage, and the figures of the specification measured."""
