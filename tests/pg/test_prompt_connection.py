@@ -27,10 +27,17 @@ async def connection(request: pytest.FixtureRequest, database: str) -> Any:
 async def _cancelled(connection: PromptConnection) -> None:
     """Begin a statement that never ends, and cancel it."""
     running = asyncio.create_task(connection.execute("SELECT pg_sleep(600)"))
-    await eventually(lambda: connection.info.transaction_status.name == "ACTIVE")
+    with psycopg.connect(connection.info.dsn, autocommit=True) as other:
+        await eventually(lambda: _is_running(other, connection.info.backend_pid))
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asyncio.wait_for(running, PATIENCE_S)
+
+
+def _is_running(other: psycopg.Connection[Any], pid: int) -> bool:
+    """Whether the server has begun: it forgets who asked it to end a statement before that."""
+    words = "SELECT wait_event = 'PgSleep' FROM pg_stat_activity WHERE pid = %s"
+    return other.execute(words, [pid]).fetchone() == (True,)
 
 
 async def test_a_server_that_listens_is_asked_to_end_the_statement(
