@@ -11,12 +11,16 @@ from apps.campotech.keys import key_of
 from apps.campotech.messages import Cleanup
 from apps.campotech.upkeep.comparison import ALL
 from apps.providers import storage
-from faena import Discard, Job
+from faena import Discard, Job, Queue
 
 if TYPE_CHECKING:
     from apps.campotech.system import System
 
 SLICE: Final = 500
+_REPEATED: Final = timedelta(days=1)
+"""For this long the id of a finished job says that its work is done."""
+_LEAST_FINISHED: Final = timedelta(hours=1)
+_PAGE: Final = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +94,7 @@ class Cleaning:
         if name == "old_audit_logs":
             return await self._archive_audit_logs(message)
         if name == "completed_jobs":
-            return await self._clean_queues(message)
+            return await self._clean_queues(message, job.started_at)
         return await self._clean_rows(KINDS[name], message, job)
 
     async def _clean_rows(self, kind: Kind, message: Cleanup, job: Job) -> Cleaned:
@@ -133,15 +137,26 @@ class Cleaning:
         (done,) = await self._pg.archive("campotech.audit_logs")
         return Cleaned(message.cleanup_type, waiting, done.rows)
 
-    async def _clean_queues(self, message: Cleanup) -> Cleaned:
-        age = datetime.now(UTC) - _before(message, timedelta(hours=1))
-        found = 0
+    async def _clean_queues(self, message: Cleanup, now: datetime) -> Cleaned:
+        wanted = now - _REPEATED if message.older_than is None else message.older_than
+        before, found = min(wanted, now - _LEAST_FINISHED), 0
         for queue in self._system.queues.values():
-            counts = await queue.counts()
-            found += (
-                counts["completed"] if message.dry_run else await queue.clean("completed", age=age)
-            )
+            if message.dry_run:
+                found += await _count_completed(queue, before)
+            else:
+                found += await queue.clean("completed", age=now - before)
         return Cleaned(message.cleanup_type, found, 0 if message.dry_run else found)
+
+
+async def _count_completed(queue: Queue, before: datetime) -> int:
+    """The broker keeps the last thousand, so they are looked at one by one."""
+    found, cursor, until = 0, None, int(before.timestamp() * 1e6)
+    while True:
+        page = await queue.jobs("completed", limit=_PAGE, cursor=cursor, source="broker")
+        found += sum((one.finished_at or until) < until for one in page.jobs)
+        cursor = page.cursor
+        if cursor is None:
+            return found
 
 
 def _before(message: Cleanup, least: timedelta) -> datetime:

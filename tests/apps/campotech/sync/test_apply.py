@@ -10,6 +10,7 @@ from uuid import UUID, uuid4
 import pytest
 from apps.campotech.sync.apply import Applied
 from apps.campotech.system import System
+from pydantic import ValidationError
 
 from apps.campotech.messages import SyncOffline
 from faena.testing import Harness
@@ -117,6 +118,11 @@ async def test_nothing_of_another_organisation_is_changed(
         (operation(data={"status": "odd"}), "status: input should be"),
         (operation(data={"salary": 3}), "salary: extra inputs are not permitted"),
         (operation(data={"total_cents": -1}), "total_cents: "),
+        (operation(data={"status": None}), "status: input should be"),
+        (operation(data={"description": None}), "description: input should be"),
+        (operation(data={"description": "a\0b"}), "description: must not have a nul"),
+        (operation(data={"total_cents": 10**19}), "total_cents: input should be less"),
+        (operation(entity="customer", data={"name": None}), "name: input should be"),
         (operation("status_change", data={"description": "x"}), "a change of status must name"),
         (operation("update", data={}), "no job"),
         (operation(serverId=str(uuid4()), data={}), "serverId: must not be given"),
@@ -142,6 +148,12 @@ async def test_an_operation_that_makes_no_sense_is_refused_alone(
     assert await rows(system, JOBS, ORG) == []
     ((kept,),) = await rows(system, "SELECT problem FROM campotech.offline_operations")
     assert kept == refused.problem
+
+
+@pytest.mark.parametrize("wrong", [{"localId": "a\0"}, {"vectorClock": {"a\0": 1}}])
+def test_what_no_table_can_hold_is_refused_before_it_is_a_job(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError, match="NUL"):
+        message(operation(**wrong))
 
 
 async def test_a_photo_belongs_to_its_job(system: System, harnessed: Harness) -> None:

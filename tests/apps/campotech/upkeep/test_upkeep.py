@@ -43,6 +43,21 @@ async def test_events_are_stored_once(
     assert sorted(row[1]["n"] for row in rows) == list(range(20))
 
 
+async def test_an_event_with_characters_that_cannot_be_stored_takes_no_other_with_it(
+    system: System, harnessed: Harness, business: Business
+) -> None:
+    said = [{"a": "x\0y"}, {"a": "\\u0000"}, {"a\0": "\\\0"}, {"a": "ñ"}]
+    events = [
+        Analytics(**common(business), event_type="seen", event_data=one, timestamp=NOW)
+        for one in said
+    ]
+    await system.statistics.record.enqueue_many(events, tenant=str(business.id))
+    (await harnessed.drain("analytics", schedules=False)).check()
+    rows = await business.rows("SELECT data FROM campotech.analytics_events")
+    kept = [{"a": "xy"}, {"a": "\\u0000"}, {"a": "\\"}, {"a": "ñ"}]
+    assert sorted(map(str, (row[0] for row in rows))) == sorted(map(str, kept))
+
+
 async def clean(
     system: System, harnessed: Harness, business: Business, kind: str, **given: Any
 ) -> Any:
@@ -99,14 +114,18 @@ async def test_no_message_shortens_what_the_law_demands(
     assert "three years by law" in view.errors[-1].message
 
 
-async def test_old_finished_jobs_are_counted_before_they_go(
+async def test_finished_jobs_are_counted_as_they_would_go_and_keep_their_ids_for_a_day(
     system: System, harnessed: Harness, business: Business
 ) -> None:
     await clean(system, harnessed, business, "expired_otps")
     harnessed.clock.advance("3h")
-    seen = await clean(system, harnessed, business, "completed_jobs", dry_run=True)
-    assert seen.found == 1
-    done = await clean(system, harnessed, business, "completed_jobs")
-    assert done.removed == 1
+    for kind in (True, False):
+        done = await clean(system, harnessed, business, "completed_jobs", dry_run=kind)
+        assert (done.found, done.removed) == (0, 0), "the work may be asked for again"
+    older = {"older_than": harnessed.clock.now - timedelta(hours=2)}
+    seen = await clean(system, harnessed, business, "completed_jobs", dry_run=True, **older)
+    assert (seen.found, seen.removed) == (1, 0)
+    done = await clean(system, harnessed, business, "completed_jobs", **older)
+    assert (done.found, done.removed) == (1, 1)
     counts = await system.queues["cleanup"].counts()
-    assert counts["completed"] == 2, "those of now"
+    assert counts["completed"] == 4, "those of now"
