@@ -40,21 +40,28 @@ class Kind:
         return f"one.{self.column} < %s {self.more}"
 
 
+_SEEN: Final = Kind(
+    table="whatsapp_seen", key="wa_message_id", column="created_at", least=timedelta(days=30)
+)
+_TOLD: Final = Kind(
+    table="payment_events", key="id", column="received_at", least=timedelta(days=30)
+)
+_FILES: Final = Kind(
+    table="files",
+    key="key",
+    column="created_at",
+    least=timedelta(days=1),
+    more="""
+        AND NOT EXISTS (SELECT FROM campotech.photos p WHERE p.file_key = one.key)
+        AND NOT EXISTS (SELECT FROM campotech.invoices i WHERE i.pdf_key = one.key)
+    """,
+)
 KINDS: Final = {
-    "expired_otps": Kind(table="otps", key="phone", column="expires_at", least=timedelta(0)),
-    "expired_idempotency": Kind(
-        table="whatsapp_seen", key="wa_message_id", column="created_at", least=timedelta(days=30)
-    ),
-    "orphaned_files": Kind(
-        table="files",
-        key="key",
-        column="created_at",
-        least=timedelta(days=1),
-        more="""
-            AND NOT EXISTS (SELECT FROM campotech.photos p WHERE p.file_key = one.key)
-            AND NOT EXISTS (SELECT FROM campotech.invoices i WHERE i.pdf_key = one.key)
-        """,
-    ),
+    "expired_otps": [
+        Kind(table="otps", key="phone", column="expires_at", least=timedelta(0)),
+    ],
+    "expired_idempotency": [_SEEN, _TOLD],
+    "orphaned_files": [_FILES],
 }
 
 
@@ -97,12 +104,13 @@ class Cleaning:
             return await self._clean_queues(message, job.started_at)
         return await self._clean_rows(KINDS[name], message, job)
 
-    async def _clean_rows(self, kind: Kind, message: Cleanup, job: Job) -> Cleaned:
-        before = _before(message, kind.least)
-        total, removed = await self._count(kind, before), 0
-        while not message.dry_run and (number := await self._remove(kind, before)):
-            removed += number
-            job.progress(min(100, 100 * removed // max(1, total)))
+    async def _clean_rows(self, kinds: list[Kind], message: Cleanup, job: Job) -> Cleaned:
+        given = [(kind, _before(message, kind.least)) for kind in kinds]
+        total, removed = sum([await self._count(*each) for each in given]), 0
+        for each in () if message.dry_run else given:
+            while number := await self._remove(*each):
+                removed += number
+                job.progress(min(100, 100 * removed // max(1, total)))
         return Cleaned(message.cleanup_type, total, removed)
 
     async def _count(self, kind: Kind, before: datetime) -> int:

@@ -58,6 +58,21 @@ async def test_what_has_been_billed_stays_as_it_is(
     assert len(await business.rows(OUTBOX)) == 1
 
 
+async def test_a_job_whose_invoice_was_refused_can_be_billed_again(
+    system: System, harnessed: Harness, business: Business
+) -> None:
+    await system.pg.outbox.publish()
+    one = await job(business)
+    refused = [await bill(system, business, one)]
+    for _ in range(2):
+        failed = "UPDATE campotech.invoices SET status = 'failed' WHERE id = %s RETURNING 1"
+        await business.rows(failed, refused[-1])
+        refused.append(await bill(system, business, one))
+    assert len(set(refused)) == 3
+    assert await bill(system, business, one) == refused[-1]
+    assert len(await business.rows(OUTBOX)) == 3
+
+
 @pytest.mark.parametrize("given", [{"status": "pending"}, {"total": None}, {"total": 0}])
 async def test_other_jobs_are_refused(
     system: System, harnessed: Harness, business: Business, given: dict[str, Any]

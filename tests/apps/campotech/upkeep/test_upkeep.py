@@ -80,6 +80,26 @@ async def test_expired_codes_go_and_valid_ones_stay(
     assert await business.rows("SELECT phone FROM campotech.otps") == [("2",)]
 
 
+async def test_what_was_seen_long_ago_is_forgotten(
+    system: System, harnessed: Harness, business: Business
+) -> None:
+    for name, age in (("old", 31), ("young", 29)):
+        at = NOW - timedelta(days=age)
+        await business.rows(
+            "INSERT INTO campotech.payment_events VALUES (%s, %s, 'payment', '1', %s) RETURNING 1",
+            name,
+            business.id,
+            at,
+        )
+        seen = "INSERT INTO campotech.whatsapp_seen VALUES (%s, %s, %s, %s) RETURNING 1"
+        await business.rows(seen, name, uuid4(), business.id, at)
+    later = datetime.now(UTC) + timedelta(days=99)
+    done = await clean(system, harnessed, business, "expired_idempotency", older_than=later)
+    assert done == ("expired_idempotency", 2, 2)
+    for key, table in (("id", "payment_events"), ("wa_message_id", "whatsapp_seen")):
+        assert await business.rows(f"SELECT {key} FROM campotech.{table}") == [("young",)]
+
+
 async def test_only_files_that_nothing_names_go_and_their_objects_with_them(
     system: System, harnessed: Harness, business: Business
 ) -> None:
