@@ -7,6 +7,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from apps.campotech.keys import key_of
 from apps.campotech.system import System
 from apps.sandbox.sandbox import Sandbox
 
@@ -14,7 +15,7 @@ from apps.campotech.invoicing import invoice as invoices
 from apps.campotech.invoicing import pending
 from apps.sandbox import Fault
 from faena.testing import Harness
-from tests.apps.campotech.business import Business
+from tests.apps.campotech.business import PLATFORM, Business
 from tests.apps.campotech.invoicing.test_issue import REQUEST, ask, issued, row, run, series
 
 # -- what a customer's data may do to a series ----------------------------------------------------
@@ -136,6 +137,29 @@ async def test_invoices_that_cannot_be_helped_keep_no_other_from_its_turn(
     assert [await system.pending.find() for _ in range(3)] == [2, 2, 0]
     await run(harnessed)
     assert (await row(business, forgotten))[:2] == (1, "issued")
+
+
+async def test_an_invoice_whose_job_has_died_is_tried_again_and_one_whose_job_waits_is_not(
+    system: System, harnessed: Harness, sandbox: Sandbox
+) -> None:
+    business = await Business.make(system, sandbox, is_delegated=False)
+    ((at, invoice),) = await business.rows(
+        "SELECT created_at, id FROM campotech.invoices WHERE id = %s", await business.invoice()
+    )
+    given = [invoice, business.id, business.customer, "B", 1, 121_000, at]
+    message = pending.message_of(*given)
+    receipt = await system.issuing.request_cae.enqueue(
+        message, tenant=str(business.id), id=str(key_of(message))
+    )
+    await business.rows(OLDER, timedelta(hours=1), [invoice])
+    assert await system.pending.find() == 0, "its job waits"
+    await run(harnessed)
+    assert (await receipt.handle.view()).state == "dead"
+    sandbox.afip.delegate(business.cuit, PLATFORM)
+    await business.rows("UPDATE campotech.invoices SET looked_at = NULL RETURNING 1")
+    assert await system.pending.find() == 1
+    await run(harnessed)
+    assert (await row(business, invoice))[:2] == (1, "issued")
 
 
 async def test_an_invoice_without_its_pdf_is_found_and_gets_it(
