@@ -133,6 +133,12 @@ async def test_nothing_of_another_organisation_is_changed(
         ),
         (
             operation(
+                "photo_upload", "photo", data={"job_id": str(uuid4()), "file_key": f"{ORG}0/x.jpg"}
+            ),
+            "file_key: must be in the folder",
+        ),
+        (
+            operation(
                 "photo_upload", "photo", data={"job_id": str(uuid4()), "file_key": f"{ORG}/x.jpg"}
             ),
             "no job",
