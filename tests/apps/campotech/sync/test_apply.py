@@ -156,6 +156,17 @@ async def test_an_operation_that_makes_no_sense_is_refused_alone(
     assert kept == refused.problem
 
 
+async def test_the_same_words_of_two_devices_are_two_jobs(
+    system: System, harnessed: Harness
+) -> None:
+    made = operation(data={"description": "caldera"})
+    first, second = [
+        (await sync(system, harnessed, message(made, device=device)))[0] for device in ("a", "b")
+    ]
+    assert first.server_id != second.server_id
+    assert len(await rows(system, JOBS, ORG)) == 2
+
+
 @pytest.mark.parametrize("wrong", [{"localId": "a\0"}, {"vectorClock": {"a\0": 1}}])
 def test_what_no_table_can_hold_is_refused_before_it_is_a_job(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValidationError, match="NUL"):
@@ -204,6 +215,17 @@ async def test_what_moves_a_visit_plans_its_reminders_in_the_same_transaction(
     (done,) = await sync(system, harnessed, message(operation(data=data)))
     planned = [({"organizationId": str(ORG), "jobId": done.server_id}, str(ORG))]
     assert await rows(system, PLANNED) == (planned if is_planned else [])
+
+
+async def test_a_visit_that_is_moved_by_a_part_of_a_change_has_its_reminders_planned(
+    system: System, harnessed: Harness
+) -> None:
+    made = operation(data={"status": "completed"}, vectorClock={"phone": 1})
+    (first,) = await sync(system, harnessed, message(made))
+    data = {"status": "pending", "scheduled_date": NOON.isoformat()}
+    moved = operation("update", serverId=first.server_id, data=data, vectorClock={"desk": 1})
+    assert (await sync(system, harnessed, message(moved, device="desk")))[0].result == "merged"
+    assert len(await rows(system, PLANNED)) == 2
 
 
 async def test_a_change_that_is_superseded_plans_nothing(

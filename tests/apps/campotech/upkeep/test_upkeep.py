@@ -103,9 +103,10 @@ async def test_what_was_seen_long_ago_is_forgotten(
 async def test_only_files_that_nothing_names_go_and_their_objects_with_them(
     system: System, harnessed: Harness, business: Business
 ) -> None:
-    photo, orphan, young = (f"{business.id}/{name}" for name in ("photo", "orphan", "young"))
+    names = ("photo", "bill", "orphan", "young")
+    photo, bill, orphan, young = (f"{business.id}/{name}" for name in names)
     insert = "INSERT INTO campotech.files VALUES (%s, %s, 1, %s) RETURNING 1"
-    for key, age in ((photo, 9), (orphan, 9), (young, 0)):
+    for key, age in ((photo, 9), (bill, 9), (orphan, 9), (young, 0)):
         await system.storage.put(key, b"x")
         await business.rows(insert, key, business.id, NOW - timedelta(days=age))
     await business.rows(
@@ -115,10 +116,14 @@ async def test_only_files_that_nothing_names_go_and_their_objects_with_them(
         uuid4(),
         photo,
     )
+    invoice = await business.invoice()
+    named = "UPDATE campotech.invoices SET pdf_key = %s WHERE id = %s RETURNING 1"
+    await business.rows(named, bill, invoice)
     later = datetime.now(UTC) + timedelta(days=99)
     done = await clean(system, harnessed, business, "orphaned_files", older_than=later)
     assert done == ("orphaned_files", 1, 1)
-    assert await system.storage.get(photo) == await system.storage.get(young) == b"x"
+    for kept in (photo, bill, young):
+        assert await system.storage.get(kept) == b"x"
     with pytest.raises(NotFound):
         await system.storage.get(orphan)
 
