@@ -8,7 +8,7 @@ import pytest
 from apps.campotech.upkeep.comparison import Part, Period, Position
 from apps.campotech.upkeep.payment_comparison import Payments
 
-from apps.campotech.upkeep import message_comparison
+from apps.campotech.upkeep import message_comparison, reconciliation
 from faena.testing import run_inline
 from tests.apps.campotech.messaging.office import Office
 from tests.apps.campotech.payments.test_take import paid, pay
@@ -70,3 +70,14 @@ async def test_more_messages_than_a_page_are_gone_through(
     silent = [await outbound(office, "unknown", timedelta(hours=25 + n)) for n in range(5)]
     assert await reconcile(office, wanted("messages", **days(3))) == (5, 0, 5)
     assert {await office.status_of(one) for one in silent} == {"unconfirmed"}
+
+
+async def test_all_differences_are_counted_and_the_first_of_them_are_listed(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reconciliation, "MOST_LISTED", 2)
+    for _ in range(3):
+        await pay(office.system, office.world, "nobody's", 1_00)
+    assert await reconcile(office, wanted("payments")) == (3, 0, 3)
+    listed = "SELECT jsonb_array_length(differences) FROM campotech.reconciliations"
+    assert await office.rows(listed) == [(2,)]

@@ -139,6 +139,26 @@ async def test_no_message_shortens_what_the_law_demands(
     assert "three years by law" in view.errors[-1].message
 
 
+async def test_old_audit_logs_are_counted_before_they_are_archived(
+    system: System, harnessed: Harness, business: Business
+) -> None:
+    at = NOW - timedelta(days=4 * 366)
+    await system.pg.ensure_partitions(at=at)
+    await business.rows(
+        "INSERT INTO campotech.audit_logs (organization_id, subject, action, created_at) "
+        "VALUES (%s, 'x', 'y', %s) RETURNING 1",
+        business.id,
+        at,
+    )
+    count = "SELECT count(*) FROM campotech.audit_logs WHERE subject = 'x'"
+    seen = await clean(system, harnessed, business, "old_audit_logs", dry_run=True)
+    assert (seen.found > 0, seen.removed) == (True, 0)
+    assert await business.rows(count) == [(1,)]
+    done = await clean(system, harnessed, business, "old_audit_logs")
+    assert (done.found, done.removed) == (seen.found, 1)
+    assert await business.rows(count) == [(0,)]
+
+
 async def test_finished_jobs_are_counted_as_they_would_go_and_keep_their_ids_for_a_day(
     system: System, harnessed: Harness, business: Business
 ) -> None:
