@@ -12,6 +12,7 @@ from apps.campotech.system import System
 from apps.providers.storage import NotFound
 
 from apps.campotech.messages import Analytics, Cleanup
+from apps.campotech.upkeep import cleanup
 from faena.testing import Harness
 from tests.apps.campotech.business import Business
 
@@ -78,6 +79,17 @@ async def test_expired_codes_go_and_valid_ones_stay(
     done = await clean(system, harnessed, business, "expired_otps")
     assert done == ("expired_otps", 1, 1)
     assert await business.rows("SELECT phone FROM campotech.otps") == [("2",)]
+
+
+async def test_more_than_a_slice_goes(
+    system: System, harnessed: Harness, business: Business, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cleanup, "SLICE", 2)
+    for n in range(5):
+        insert = "INSERT INTO campotech.otps VALUES (%s, '', %s) RETURNING 1"
+        await business.rows(insert, f"{n}", NOW - timedelta(hours=1))
+    done = await clean(system, harnessed, business, "expired_otps")
+    assert done == ("expired_otps", 5, 5)
 
 
 async def test_what_was_seen_long_ago_is_forgotten(
