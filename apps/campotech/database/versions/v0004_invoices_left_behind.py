@@ -4,8 +4,8 @@ from typing import Final
 
 from alembic import op
 
-revision = "0003"
-down_revision = "0002"
+revision = "0004"
+down_revision = "0003"
 
 _OPEN: Final = "status IN ('pending', 'sending') OR (status = 'issued' AND pdf_key IS NULL)"
 
