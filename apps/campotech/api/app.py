@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Final
 
 from fastapi import FastAPI
 
-from apps.campotech.api import archives, intake, jobs, payment, status, tracking, webhook
+from apps.campotech.api import (
+    archives,
+    conversation,
+    intake,
+    jobs,
+    payment,
+    status,
+    tracking,
+    webhook,
+)
 from apps.campotech.api.body import BoundedBody
 from apps.campotech.api.description import describe
 from apps.campotech.api.gate import Gate
@@ -30,6 +39,7 @@ _ROUTERS: Final = (
     archives.router,
     tracking.router,
     payment.router,
+    conversation.router,
     webhook.router,
     status.router,
     status.admin,

@@ -13,6 +13,7 @@ from uuid import NAMESPACE_OID, UUID, uuid5
 
 from apps.campotech.invoicing.pending import message_of
 from apps.campotech.keys import key_of
+from apps.campotech.messages.fields import MOST_PESOS
 from apps.providers.afip import VatCondition
 from faena.pg import Connection
 
@@ -44,11 +45,12 @@ _JOB: Final = """
         ON customer.id = one.customer_id AND customer.organization_id = one.organization_id
     WHERE one.id = %s AND one.organization_id = %s
 """
-_BILLED: Final = "SELECT 1 FROM campotech.invoices WHERE id = %s"
+_BILLED: Final = "SELECT status FROM campotech.invoices WHERE id = %s"
 _CLASS_A: Final = frozenset({1, 6, 13, 16})
 """Conditions of those who get an invoice A."""
 _VAT_PERCENT: Final = 21
 _LONGEST: Final = 1000
+_MOST_CENTS: Final = int(MOST_PESOS * 100)
 
 
 class NotBillable(Exception):
@@ -108,6 +110,8 @@ class Billing:
     async def store(self, connection: Connection, new: NewInvoice) -> bool:
         """Store an invoice with its job; False if it was there. Raises NotBillable."""
         given = new.values()
+        if new.net_cents + new.vat_cents > _MOST_CENTS:
+            raise NotBillable("net must be such that the total has at most thirteen digits")
         if await (await connection.execute(_OWN, given)).fetchone() is None:
             raise NotBillable("customerId must be a customer of this organisation")
         made = await (await connection.execute(_STORE, given)).fetchone()
@@ -135,21 +139,25 @@ class Billing:
         return True
 
     async def bill_job(self, connection: Connection, organization: UUID, job: UUID) -> UUID:
-        """The invoice of a completed job: a new one, or the one that it has."""
+        """The invoice of a completed job: a new one, or the one that it has. One that AFIP has
+        refused is none: once its cause is mended, the job gets another."""
         row = await (await connection.execute(_JOB, [job, organization])).fetchone()
         if row is None:
             raise NotBillable(f"no job {job} in this organisation")
         status, customer, total, text, issuer, point, receiver, tax_id = row
-        name = name_of(organization, job)
-        if await (await connection.execute(_BILLED, [name])).fetchone() is not None:
-            return name  # what has been billed stays as it is, whatever the job says now
+        number, name = 1, name_of(organization, job)
+        while known := await (await connection.execute(_BILLED, [name])).fetchone():
+            if known[0] != "failed":
+                return name  # what has been billed stays as it is, whatever the job says now
+            number += 1
+            name = name_of(organization, job, number)
         given = {"customer_id": customer, "total_cents": total}
         if receiver is None or not is_billable(status, given):
             raise NotBillable(f"job {job} must be completed, and have a customer and a total")
         kind = kind_of(issuer, receiver, tax_id)
         new = NewInvoice(
             organization=organization,
-            key=_key(job),
+            key=_key(job, number),
             customer=customer,
             kind=kind,
             point_of_sale=point,
@@ -161,9 +169,10 @@ class Billing:
         return new.id
 
 
-def name_of(organization: UUID, job: UUID) -> UUID:
-    """What the invoice of a job is called, also before there is one."""
-    return _name(organization, _key(job))
+def name_of(organization: UUID, job: UUID, number: int = 1) -> UUID:
+    """What the invoice of a job is called, also before there is one; a second one is only made
+    after AFIP has refused the first."""
+    return _name(organization, _key(job, number))
 
 
 def is_billable(status: str, job: Mapping[str, Any]) -> bool:
@@ -171,8 +180,8 @@ def is_billable(status: str, job: Mapping[str, Any]) -> bool:
     return status == "completed" and job["customer_id"] is not None and bool(job["total_cents"])
 
 
-def _key(job: UUID) -> str:
-    return f"job-{job}"
+def _key(job: UUID, number: int) -> str:
+    return f"job-{job}" if number == 1 else f"job-{job}-{number}"
 
 
 def _name(organization: UUID, key: str) -> UUID:

@@ -32,8 +32,11 @@ KINDS: Final = {
 }
 _FIND: Final = """
     SELECT one.id, one.organization_id, owner.name AS issuer, owner.cuit, one.customer_id,
-        customer.name AS receiver, customer.tax_id, customer.vat_condition, customer.phone,
-        customer.email, one.kind, one.point_of_sale, one.net_cents, one.vat_cents, one.description,
+        customer.name AS receiver, customer.phone, customer.email,
+        CASE WHEN one.sent_vat_condition IS NULL THEN customer.tax_id ELSE one.sent_tax_id END
+            AS tax_id,
+        coalesce(one.sent_vat_condition, customer.vat_condition) AS vat_condition,
+        one.kind, one.point_of_sale, one.net_cents, one.vat_cents, one.description,
         one.status, one.number, one.voucher_date, one.cae, one.cae_expires, one.pdf_key,
         one.created_at
     FROM campotech.invoices one
@@ -53,6 +56,8 @@ class Invoice:
     customer_id: UUID
     receiver: str
     tax_id: str | None
+    """The customer's and, once the invoice has a number, what the tax office is told: it is asked
+    for the voucher that was sent, whatever the customer's data have become."""
     vat_condition: int
     phone: str | None
     email: str | None

@@ -1,6 +1,7 @@
 """Asks the tax office for the CAE of an invoice: one for each, and numbers without gaps.
 
-    1. number    the last one of the series and one, written down before it is sent
+    1. number    the last one of the series and one, written down before it is sent, with what is
+                 sent about the customer
     2. send      an answer is written down with the audit log; a refusal gives the number up
     3. recover   an invoice that has its number was sent before, perhaps: AFIP is asked for it first
 
@@ -21,7 +22,9 @@ from psycopg.types.json import Jsonb
 
 from apps.campotech.invoicing import invoice as invoices
 from apps.campotech.invoicing.invoice import Invoice
+from apps.campotech.invoicing.money import pesos
 from apps.campotech.messages import AfipInvoice, InvoicePdf
+from apps.campotech.upkeep.owner import tell_owners
 from apps.providers.afip import (
     Authorized,
     Client,
@@ -43,7 +46,7 @@ _OLDEST: Final = timedelta(days=5)
 _SOON: Final = "1s"
 _NUMBER: Final = """
     UPDATE campotech.invoices one SET number = %(number)s, voucher_date = %(day)s, problem = NULL,
-        status = 'sending'
+        status = 'sending', sent_tax_id = %(tax_id)s, sent_vat_condition = %(condition)s
     WHERE id = %(id)s AND status IN ('pending', 'sending') AND number IS NULL AND NOT EXISTS (
         SELECT FROM campotech.invoices holder WHERE holder.number = %(number)s
             AND holder.organization_id = one.organization_id AND holder.kind = one.kind
@@ -55,10 +58,18 @@ _ISSUED: Final = """
     WHERE id = %s AND number = %s AND status = 'sending'
 """
 _GIVEN_UP: Final = """
-    UPDATE campotech.invoices SET status = %s, number = NULL, voucher_date = NULL, problem = %s
+    UPDATE campotech.invoices SET status = %s, number = NULL, voucher_date = NULL, problem = %s,
+        sent_tax_id = NULL, sent_vat_condition = NULL
     WHERE id = %s AND status IN ('pending', 'sending')
 """
-_PROBLEM: Final = "UPDATE campotech.invoices SET problem = %s WHERE id = %s AND cae IS NULL"
+_SAME_PROBLEM: Final = """
+    SELECT 1 FROM campotech.invoices
+    WHERE organization_id = %(org)s AND problem = %(problem)s AND status IN ('pending', 'sending')
+    LIMIT 1
+"""
+_PROBLEM: Final = """
+    UPDATE campotech.invoices SET problem = %(problem)s WHERE id = %(id)s AND cae IS NULL
+"""
 _AUDIT: Final = """
     INSERT INTO campotech.audit_logs (organization_id, subject, action, detail)
     VALUES (%s, %s, %s, %s)
@@ -87,7 +98,7 @@ class Issuing:
         one = await self._find(message)
         if one.cae is None:
             one = await self._issue(one)
-        await self._follow_up(message, one)
+        await self.follow_up(message)
         return _cae_of(one)
 
     async def _find(self, message: AfipInvoice) -> Invoice:
@@ -144,6 +155,7 @@ class Issuing:
         """Write the number down before it is sent."""
         if one.number is not None:
             return one
+        _check(one)
         last = await self._client.last_authorized(one.cuit, *one.series)
         numbered = replace(one, number=last + 1, voucher_date=_today(), status="sending")
         if not await self._note_number(numbered):
@@ -175,13 +187,24 @@ class Issuing:
 
     async def _note_number(self, one: Invoice) -> bool:
         """Whether it has the number now: not if another invoice has it, or another worker acts."""
-        given = {"number": one.number, "day": one.voucher_date, "id": one.id}
+        given = {
+            "number": one.number,
+            "day": one.voucher_date,
+            "id": one.id,
+            "tax_id": one.tax_id,
+            "condition": one.vat_condition,
+        }
         async with self._pg.transaction("invoice") as connection:
             return (await connection.execute(_NUMBER, given)).rowcount == 1
 
     async def _note_problem(self, one: Invoice, problem: str) -> None:
+        """The owners are told of a problem when the first of their invoices has it."""
+        given = {"problem": problem, "id": one.id, "org": one.organization_id}
         async with self._pg.transaction("invoice") as connection:
-            await connection.execute(_PROBLEM, [problem, one.id])
+            is_known = await (await connection.execute(_SAME_PROBLEM, given)).fetchone()
+            await connection.execute(_PROBLEM, given)
+            if is_known is None:
+                await self._tell(connection, one, f"Las facturas esperan. Error: {problem}")
 
     async def _note_issued(self, one: Invoice, answer: Authorized) -> Invoice:
         async with self._pg.transaction("invoice") as connection:
@@ -189,19 +212,29 @@ class Issuing:
         return replace(one, cae=answer.cae, cae_expires=answer.expires_on, status="issued")
 
     async def _give_up(self, one: Invoice, status: str, problem: str) -> None:
-        """Free its number; a pending one is tried again with another."""
+        """Free its number; a pending one is tried again with another, of a failed one the owners
+        are told."""
         async with self._pg.transaction("invoice") as connection:
-            await connection.execute(_GIVEN_UP, [status, problem, one.id])
+            if not (await connection.execute(_GIVEN_UP, [status, problem, one.id])).rowcount:
+                return
             await connection.execute(
                 _AUDIT,
                 [one.organization_id, str(one.id), f"cae {status}", Jsonb({"problem": problem})],
             )
+            if status == "failed":
+                name = f"La factura {one.kind} de {one.receiver} por {pesos(one.total_cents)}"
+                await self._tell(connection, one, f"{name} no pudo procesarse. Error: {problem}")
 
-    async def _follow_up(self, message: AfipInvoice, one: Invoice) -> None:
+    async def _tell(self, connection: Connection, one: Invoice, text: str) -> None:
+        said, data = ("Error en facturación AFIP", text), {"invoiceId": str(one.id)}
+        await tell_owners(self._system, connection, one.organization_id, said, data=data)
+
+    async def follow_up(self, message: AfipInvoice) -> None:
         """The PDF, then the message: one flow for each invoice, however often this is done."""
         common = message.model_dump(include={"org_id", "idempotency_key", "created_at"})
-        flow = self._system.app.flow("invoice", id=f"inv-{one.id.hex}")
-        tenant, wanted = str(one.organization_id), InvoicePdf(**common, invoice_id=one.id)
+        flow = self._system.app.flow("invoice", id=f"inv-{message.invoice_id.hex}")
+        tenant = str(message.org_id)
+        wanted = InvoicePdf(**common, invoice_id=message.invoice_id)
         made = flow.add(self._system.documents.render.draft(wanted, tenant=tenant))
         flow.add(self._system.documents.announce.draft(wanted, tenant=tenant), after=[made])
         await flow.start()
@@ -215,6 +248,15 @@ async def note_issued(connection: Connection, one: Invoice, answer: Authorized) 
     detail = Jsonb({"number": answer.number, "cae": answer.cae})
     await connection.execute(_AUDIT, [one.organization_id, str(one.id), "cae given", detail])
     return True
+
+
+def _check(one: Invoice) -> None:
+    """Refuse what AFIP would, before it has a number: a number that cannot be sent, nor asked for,
+    would hold up its series."""
+    try:
+        replace(one, number=1, voucher_date=_today()).voucher()
+    except ValueError as error:
+        raise Rejected(f"no voucher can be like that: {error}") from error
 
 
 def _cae_of(one: Invoice) -> Cae:

@@ -1,7 +1,9 @@
 """Finds invoices that nobody works on any more, every five minutes, and has them tried again.
 
 An invoice may be left behind: its job was cancelled, or died while nobody knew what had become of
-its request. One whose job still waits is left alone: it comes in its turn.
+its request, or before the PDF was asked for. One whose job still waits is left alone: it comes in
+its turn. Those that were not looked at for longest come first, so invoices that cannot be helped,
+such as those of an organisation without a certificate, keep no other from its turn.
 """
 
 from __future__ import annotations
@@ -16,11 +18,20 @@ from apps.campotech.messages import AfipInvoice
 if TYPE_CHECKING:
     from apps.campotech.system import System
 
+MOST: Final = 50
+"""Invoices that are handed over in one run."""
+PAGE: Final = 50
+_MOST_PAGES: Final = 20
 _LEFT: Final = """
-    SELECT id, organization_id, customer_id, kind, point_of_sale, total_cents, created_at
-    FROM campotech.invoices
-    WHERE status IN ('pending', 'sending') AND created_at < now() - %s
-    ORDER BY created_at LIMIT 50
+    WITH left_behind AS (
+        SELECT id FROM campotech.invoices
+        WHERE (status IN ('pending', 'sending') OR (status = 'issued' AND pdf_key IS NULL))
+            AND coalesce(looked_at, created_at) < now() - %(least)s
+        ORDER BY coalesce(looked_at, created_at) LIMIT %(most)s FOR UPDATE SKIP LOCKED)
+    UPDATE campotech.invoices one SET looked_at = now() FROM left_behind
+    WHERE one.id = left_behind.id
+    RETURNING one.status = 'issued', one.id, one.organization_id, one.customer_id, one.kind,
+        one.point_of_sale, one.total_cents, one.created_at
 """
 _OVER: Final = frozenset({None, "dead", "cancelled", "completed"})
 
@@ -35,12 +46,20 @@ class Pending:
 
     async def find(self) -> int:
         """How many were handed over again."""
-        async with self._system.pg.transaction("invoice") as connection:
-            rows = await (await connection.execute(_LEFT, [self._least])).fetchall()
-        return sum([await self._try_again(*row) for row in rows])
+        handed, given = 0, {"least": self._least, "most": PAGE}
+        for _ in range(_MOST_PAGES):
+            async with self._system.pg.transaction("invoice") as connection:
+                rows = await (await connection.execute(_LEFT, given)).fetchall()
+            handed += sum([await self._try_again(*row) for row in rows])
+            if len(rows) < PAGE or handed >= MOST:
+                break
+        return handed
 
-    async def _try_again(self, *row: Any) -> bool:
+    async def _try_again(self, is_issued: bool, *row: Any) -> bool:
         message = message_of(*row)
+        if is_issued:
+            await self._system.issuing.follow_up(message)
+            return True
         organization, key = str(message.org_id), str(key_of(message))
         queue = self._system.queues["afip.invoice"]
         view = await queue.handle(key, tenant=organization).view()

@@ -63,9 +63,7 @@ class PostgresTickets:
         """Held by one asker at a time, of all processes; gone with the process that holds it."""
         async with self._pg.transaction("ticket") as connection:
             name = f"ticket {service} {cuit}"
-            await connection.execute(
-                "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [name]
-            )
+            await connection.execute(_LOCK, [name])
             yield
 
 

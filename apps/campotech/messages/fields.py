@@ -95,6 +95,13 @@ def _exact(value: object) -> Decimal | None:
     return None
 
 
+def _storable(value: str) -> str:
+    """What PostgreSQL would refuse is refused here: no job can do anything with it."""
+    if "\0" in value:
+        raise PydanticCustomError("text", "must not have a NUL character")
+    return value
+
+
 def _web_address(value: str) -> str:
     """The address as it was written: to normalise it would break its signature."""
     if any(letter <= " " or letter == "\x7f" for letter in value) or not _has_host(value):
@@ -136,7 +143,12 @@ def _is_json(value: object, depth: int) -> bool:
 
 Id = Annotated[UUID, BeforeValidator(_id)]
 
-Name = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=256)]
+Text = Annotated[str, StringConstraints(strict=True), AfterValidator(_storable)]
+"""Text that goes into the database as it is."""
+
+Name = Annotated[
+    str, StringConstraints(strict=True, min_length=1, max_length=256), AfterValidator(_storable)
+]
 """An id or a name that others gave: any text, but not none."""
 
 Words = Annotated[str, StringConstraints(strict=True)]
@@ -172,7 +184,7 @@ Url = Annotated[
     Field(json_schema_extra={"format": "uri"}),
 ]
 
-Clock = dict[str, Annotated[StrictInt, Field(ge=0)]]
+Clock = dict[Text, Annotated[StrictInt, Field(ge=0)]]
 """A vector clock: how many changes of each device were seen."""
 
 Data = Annotated[dict[str, Any], AfterValidator(_json)]

@@ -1,7 +1,8 @@
 """Takes in what customers write, say and send, each message once.
 
-A text goes to the model, a recording is written down and becomes a draft, a picture or a document
-waits for a person. A message that comes again finds itself, and changes nothing.
+A text goes to the model, the figure that rates a job is noted, a recording is written down and
+becomes a draft, a picture or a document waits for a person. A message that comes again finds
+itself, and changes nothing.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from apps.campotech.keys import key_of
 from apps.campotech.messages import WhatsAppInbound
 from apps.campotech.messages.dispatched import WhatsAppRespond
 from apps.campotech.messaging import conversation
-from apps.campotech.messaging.conversation import FOR_PERSON, Received
+from apps.campotech.messaging.conversation import ANSWERED, FOR_PERSON, Received
+from apps.campotech.messaging.rating import THANKS, take_rating
 from faena import Discard, Receipt
 from faena.pg import Connection
 
@@ -89,6 +91,10 @@ class Inbound:
             return
         if one.kind not in ("text", "interactive") or not one.content or not one.can_be_answered:
             await self._system.people.hand_over(connection, one)
+            return
+        if await take_rating(connection, one):
+            await conversation.settle(connection, one, ANSWERED)
+            await self._system.people.say(connection, one, THANKS, name="rating")
             return
         asked = WhatsAppRespond(
             organization_id=str(one.organization_id),

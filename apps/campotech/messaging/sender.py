@@ -38,7 +38,8 @@ _OLDEST: Final = timedelta(days=1)
 _NUMBER: Final = "SELECT phone_number_id FROM campotech.organizations WHERE id = %s"
 _CONVERSATION: Final = """
     INSERT INTO campotech.conversations (id, organization_id, phone, customer_id)
-    VALUES (gen_random_uuid(), %s, %s, %s)
+    VALUES (gen_random_uuid(), %(org)s, %(phone)s, (
+        SELECT id FROM campotech.customers WHERE id = %(customer)s AND organization_id = %(org)s))
     ON CONFLICT (organization_id, phone) DO UPDATE SET updated_at = now()
     RETURNING id
 """
@@ -158,8 +159,8 @@ class Sender:
             number = await _value(connection, _NUMBER, [message.org_id])
             if number is None:
                 raise Discard(f"organisation {message.org_id} must have a number at WhatsApp")
-            who = [message.org_id, message.recipient_phone, message.customer_id]
-            given["conversation"] = await _value(connection, _CONVERSATION, who)
+            who = {"phone": message.recipient_phone, "customer": message.customer_id}
+            given["conversation"] = await _value(connection, _CONVERSATION, {**given, **who})
             await connection.execute(_BEGIN, given)
             row = await (await connection.execute(_KNOWN, given)).fetchone()
         status, known = row or ("sending", None)
@@ -182,6 +183,6 @@ def _content(message: WhatsAppOutbound) -> whatsapp.Message:
     return Media(kind="document", link=link, caption=caption)
 
 
-async def _value(connection: Connection, query: str, given: list[Any]) -> Any:
+async def _value(connection: Connection, query: str, given: list[Any] | dict[str, Any]) -> Any:
     row = await (await connection.execute(query.encode(), given)).fetchone()
     return None if row is None else row[0]

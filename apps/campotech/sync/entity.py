@@ -9,15 +9,18 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from apps.campotech.messages.fields import Instant
+from apps.campotech.messages.fields import Instant, Text
 
+_MOST_CENTS: Final = 10**15 - 1
+"""As the tax office has amounts: thirteen digits and two."""
 Status = Literal[
     "draft", "pending", "scheduled", "en_camino", "in_progress", "completed", "cancelled"
 ]
 
 
 class _Fields(BaseModel):
-    """Every field may be missing: a change names those that it changes."""
+    """Every field may be missing: a change names those that it changes. What the table cannot hold
+    is refused here: one change that fails would hold up all others of its record."""
 
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
@@ -27,20 +30,20 @@ class JobFields(_Fields):
 
     customer_id: UUID | None = None
     assigned_to: UUID | None = None
-    status: Status | None = None
-    description: str | None = Field(None, max_length=10_000)
-    address: str | None = Field(None, max_length=500)
+    status: Status = "pending"
+    description: Text = Field("", max_length=10_000)
+    address: Text | None = Field(None, max_length=500)
     scheduled_date: Instant | None = None
-    total_cents: int | None = Field(None, ge=0)
+    total_cents: int | None = Field(None, ge=0, le=_MOST_CENTS)
 
 
 class CustomerFields(_Fields):
     """Of a customer."""
 
-    name: str | None = Field(None, min_length=1, max_length=200)
-    phone: str | None = Field(None, max_length=30)
-    email: str | None = Field(None, max_length=200)
-    address: str | None = Field(None, max_length=500)
+    name: Text = Field("", min_length=1, max_length=200)
+    phone: Text | None = Field(None, max_length=30)
+    email: Text | None = Field(None, max_length=200)
+    address: Text | None = Field(None, max_length=500)
     tax_id: str | None = Field(None, pattern=r"^[0-9]{7,11}$")
 
 

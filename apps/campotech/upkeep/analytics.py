@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 from psycopg.types.json import Jsonb
@@ -18,6 +20,8 @@ _STORE: Final = """
     VALUES (%s, %s, %s, %s, %s, %s, %s)
     ON CONFLICT (job_id) DO NOTHING
 """
+_NUL: Final = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
+"""The escape, but not a backslash that is followed by `u0000`."""
 
 
 class Statistics:
@@ -36,7 +40,7 @@ class Statistics:
 
 
 def _row(event: Analytics, job: Job) -> list[Any]:
-    data = Jsonb(event.event_data)
+    data = Jsonb(event.event_data, dumps=_storable)
     return [
         event.org_id,
         event.event_type,
@@ -46,3 +50,8 @@ def _row(event: Analytics, job: Job) -> list[Any]:
         job.id,
         event.timestamp,
     ]
+
+
+def _storable(data: object) -> str:
+    """As JSON without NUL characters: jsonb has none, and all events of the batch would fail."""
+    return _NUL.sub(r"\1", json.dumps(data))

@@ -11,12 +11,16 @@ from apps.campotech.keys import key_of
 from apps.campotech.messages import Cleanup
 from apps.campotech.upkeep.comparison import ALL
 from apps.providers import storage
-from faena import Discard, Job
+from faena import Discard, Job, Queue
 
 if TYPE_CHECKING:
     from apps.campotech.system import System
 
 SLICE: Final = 500
+_REPEATED: Final = timedelta(days=1)
+"""For this long the id of a finished job says that its work is done."""
+_LEAST_FINISHED: Final = timedelta(hours=1)
+_PAGE: Final = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,21 +40,28 @@ class Kind:
         return f"one.{self.column} < %s {self.more}"
 
 
+_SEEN: Final = Kind(
+    table="whatsapp_seen", key="wa_message_id", column="created_at", least=timedelta(days=30)
+)
+_TOLD: Final = Kind(
+    table="payment_events", key="id", column="received_at", least=timedelta(days=30)
+)
+_FILES: Final = Kind(
+    table="files",
+    key="key",
+    column="created_at",
+    least=timedelta(days=1),
+    more="""
+        AND NOT EXISTS (SELECT FROM campotech.photos p WHERE p.file_key = one.key)
+        AND NOT EXISTS (SELECT FROM campotech.invoices i WHERE i.pdf_key = one.key)
+    """,
+)
 KINDS: Final = {
-    "expired_otps": Kind(table="otps", key="phone", column="expires_at", least=timedelta(0)),
-    "expired_idempotency": Kind(
-        table="whatsapp_seen", key="wa_message_id", column="created_at", least=timedelta(days=30)
-    ),
-    "orphaned_files": Kind(
-        table="files",
-        key="key",
-        column="created_at",
-        least=timedelta(days=1),
-        more="""
-            AND NOT EXISTS (SELECT FROM campotech.photos p WHERE p.file_key = one.key)
-            AND NOT EXISTS (SELECT FROM campotech.invoices i WHERE i.pdf_key = one.key)
-        """,
-    ),
+    "expired_otps": [
+        Kind(table="otps", key="phone", column="expires_at", least=timedelta(0)),
+    ],
+    "expired_idempotency": [_SEEN, _TOLD],
+    "orphaned_files": [_FILES],
 }
 
 
@@ -90,15 +101,16 @@ class Cleaning:
         if name == "old_audit_logs":
             return await self._archive_audit_logs(message)
         if name == "completed_jobs":
-            return await self._clean_queues(message)
+            return await self._clean_queues(message, job.started_at)
         return await self._clean_rows(KINDS[name], message, job)
 
-    async def _clean_rows(self, kind: Kind, message: Cleanup, job: Job) -> Cleaned:
-        before = _before(message, kind.least)
-        total, removed = await self._count(kind, before), 0
-        while not message.dry_run and (number := await self._remove(kind, before)):
-            removed += number
-            job.progress(min(100, 100 * removed // max(1, total)))
+    async def _clean_rows(self, kinds: list[Kind], message: Cleanup, job: Job) -> Cleaned:
+        given = [(kind, _before(message, kind.least)) for kind in kinds]
+        total, removed = sum([await self._count(*each) for each in given]), 0
+        for each in () if message.dry_run else given:
+            while number := await self._remove(*each):
+                removed += number
+                job.progress(min(100, 100 * removed // max(1, total)))
         return Cleaned(message.cleanup_type, total, removed)
 
     async def _count(self, kind: Kind, before: datetime) -> int:
@@ -133,15 +145,26 @@ class Cleaning:
         (done,) = await self._pg.archive("campotech.audit_logs")
         return Cleaned(message.cleanup_type, waiting, done.rows)
 
-    async def _clean_queues(self, message: Cleanup) -> Cleaned:
-        age = datetime.now(UTC) - _before(message, timedelta(hours=1))
-        found = 0
+    async def _clean_queues(self, message: Cleanup, now: datetime) -> Cleaned:
+        wanted = now - _REPEATED if message.older_than is None else message.older_than
+        before, found = min(wanted, now - _LEAST_FINISHED), 0
         for queue in self._system.queues.values():
-            counts = await queue.counts()
-            found += (
-                counts["completed"] if message.dry_run else await queue.clean("completed", age=age)
-            )
+            if message.dry_run:
+                found += await _count_completed(queue, before)
+            else:
+                found += await queue.clean("completed", age=now - before)
         return Cleaned(message.cleanup_type, found, 0 if message.dry_run else found)
+
+
+async def _count_completed(queue: Queue, before: datetime) -> int:
+    """The broker keeps the last thousand, so they are looked at one by one."""
+    found, cursor, until = 0, None, int(before.timestamp() * 1e6)
+    while True:
+        page = await queue.jobs("completed", limit=_PAGE, cursor=cursor, source="broker")
+        found += sum((one.finished_at or until) < until for one in page.jobs)
+        cursor = page.cursor
+        if cursor is None:
+            return found
 
 
 def _before(message: Cleanup, least: timedelta) -> datetime:

@@ -67,6 +67,18 @@ async def test_a_bad_field_is_named_and_not_repeated(
     assert await business.rows(OUTBOX) == []
 
 
+@pytest.mark.parametrize(
+    ("given", "status"),
+    [({"net": "9999999999999.99"}, 422), ({"description": "a\0b"}, 422)],
+)
+async def test_what_cannot_be_stored_is_refused_and_not_an_accident(
+    api: httpx.AsyncClient, business: Business, given: dict[str, Any], status: int
+) -> None:
+    answer = await api.post("/api/v1/invoices", json=invoice(business, **given), headers=KEY)
+    assert answer.status_code == status
+    assert answer.headers["content-type"] == "application/problem+json"
+
+
 async def test_another_organisation_sees_and_uses_nothing_of_this_one(
     api: httpx.AsyncClient, business: Business, system: System, sandbox: Sandbox, url: str
 ) -> None:

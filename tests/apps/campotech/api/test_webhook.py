@@ -8,6 +8,7 @@ from uuid import uuid4
 import httpx
 import pytest
 from apps.campotech.system import System
+from apps.providers import mercadopago
 from apps.sandbox.sandbox import Sandbox
 
 from faena.testing import Harness
@@ -28,6 +29,23 @@ async def test_a_payment_is_taken_in_once(
     again = await sandbox.mercadopago.replay(told)
     assert (told.status, again.status) == (200, 200)
     assert await business.rows(OUTBOX) == [("payment.webhook", str(business.id))]
+
+
+async def test_each_change_of_a_payment_is_a_job_of_its_own(
+    system: System, harnessed: Harness, business: Business, sandbox: Sandbox, url: str
+) -> None:
+    client = mercadopago.Client(system.settings.mercadopago, system.http)
+    item = mercadopago.Item(title="Visita", unit_price_centavos=100_00)
+    made = await client.create_preference(
+        mercadopago.Preference(items=[item], external_reference="r")
+    )
+    payment = sandbox.mercadopago.pay(made.id, "pending")
+    address = f"{url}/webhooks/mercadopago/{business.id}"
+    first = await sandbox.mercadopago.notify(address, payment.id)
+    sandbox.mercadopago.settle(payment.id, "approved")
+    second = await sandbox.mercadopago.notify(address, payment.id)
+    assert (first.status, second.status) == (200, 200)
+    assert await business.rows(OUTBOX) == [("payment.webhook", str(business.id))] * 2
 
 
 async def test_what_is_not_signed_by_mercadopago_changes_nothing(

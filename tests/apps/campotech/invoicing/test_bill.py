@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from apps.campotech.invoicing.bill import NotBillable, kind_of, net_of
+from apps.campotech.invoicing.bill import NewInvoice, NotBillable, kind_of, net_of
 from apps.campotech.system import System
 
 from faena.testing import Harness
@@ -58,6 +58,21 @@ async def test_what_has_been_billed_stays_as_it_is(
     assert len(await business.rows(OUTBOX)) == 1
 
 
+async def test_a_job_whose_invoice_was_refused_can_be_billed_again(
+    system: System, harnessed: Harness, business: Business
+) -> None:
+    await system.pg.outbox.publish()
+    one = await job(business)
+    refused = [await bill(system, business, one)]
+    for _ in range(2):
+        failed = "UPDATE campotech.invoices SET status = 'failed' WHERE id = %s RETURNING 1"
+        await business.rows(failed, refused[-1])
+        refused.append(await bill(system, business, one))
+    assert len(set(refused)) == 3
+    assert await bill(system, business, one) == refused[-1]
+    assert len(await business.rows(OUTBOX)) == 3
+
+
 @pytest.mark.parametrize("given", [{"status": "pending"}, {"total": None}, {"total": 0}])
 async def test_other_jobs_are_refused(
     system: System, harnessed: Harness, business: Business, given: dict[str, Any]
@@ -84,9 +99,20 @@ def test_an_invoice_a_needs_a_cuit() -> None:
         kind_of(1, 1, "30405060")
 
 
-@pytest.mark.parametrize("total", [1, 100, 121, 121_000, 99_999, 1_234_567])
-def test_net_and_vat_make_the_price_again(total: int) -> None:
-    net = net_of(total, "B")
-    vat = (net * 21 + 50) // 100
-    assert abs(net + vat - total) <= 1
-    assert net_of(total, "C") == total
+@pytest.mark.parametrize(
+    ("net", "kind", "vat"),
+    [(2, "B", 0), (3, "B", 1), (150, "A", 32), (1_000_07, "B", 210_01), (9, "C", 0)],
+)
+def test_vat_is_rounded_to_the_nearest_centavo(net: int, kind: str, vat: int) -> None:
+    one = NewInvoice(
+        organization=uuid4(), key="k", customer=uuid4(), kind=kind, point_of_sale=1, net_cents=net
+    )
+    assert one.vat_cents == vat
+
+
+def test_net_and_vat_make_the_price_again_where_any_net_does() -> None:
+    prices = {net + (net * 21 + 50) // 100: net for net in range(1, 3000)}
+    for total in range(1, 3000):
+        assert net_of(total, "B") == prices.get(total, net_of(total, "B"))
+        assert abs(net_of(total, "B") * 121 - total * 100) <= 61, "to the nearest centavo"
+        assert net_of(total, "C") == total

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -10,6 +10,7 @@ import pytest
 from apps.campotech.system import System
 from apps.sandbox.sandbox import Sandbox
 
+from apps.campotech.messages import InvoicePdf
 from apps.sandbox import Fault
 from faena.testing import Harness
 from tests.apps.campotech.business import Business
@@ -94,6 +95,28 @@ async def test_a_job_that_runs_again_asks_for_nothing(
     assert issued(sandbox) == series(business, 1)
     ((files,),) = await business.rows("SELECT count(*) FROM campotech.files")
     assert files == 1
+    assert len(await harnessed.jobs("invoice.pdf")) == 1
+
+
+async def test_a_pdf_that_customers_have_is_made_again_only_when_asked_for(
+    system: System, harnessed: Harness, business: Business
+) -> None:
+    invoice = await business.invoice()
+    await ask(system, business, invoice)
+    await run(harnessed)
+    ((key,),) = await business.rows("SELECT pdf_key FROM campotech.invoices")
+    await system.storage.put(key, b"what the customer has")
+    common = {"org_id": business.id, "idempotency_key": "pdf-of-the-invoice"}
+    for regenerate, begins in ((False, b"what"), (True, b"%PDF")):
+        wanted = InvoicePdf(
+            **common,  # pyright: ignore[reportArgumentType]
+            created_at=datetime.now(UTC),
+            invoice_id=invoice,
+            regenerate=regenerate,
+        )
+        await system.documents.render.enqueue(wanted, tenant=str(business.id))
+        await run(harnessed)
+        assert (await system.storage.get(key)).startswith(begins)
 
 
 async def test_a_refused_invoice_gives_its_number_to_the_next(

@@ -9,6 +9,7 @@ from uuid import UUID, uuid4
 
 import pytest
 from apps.campotech.messages.dispatched import RatingRequest
+from apps.campotech.messaging.rating import THANKS
 from apps.sandbox.fault import Fault
 
 from apps.campotech.messages import JobNotification
@@ -270,3 +271,40 @@ async def test_only_a_job_that_is_done_in_this_organisation_is_rated(
     ):
         assert await receipt.handle.state() == "dead"
     assert await office.rows("SELECT id FROM campotech.ratings") == []
+
+
+STARS = "SELECT stars FROM campotech.ratings WHERE job_id = %s"
+
+
+async def test_the_figure_that_a_customer_answers_rates_the_job(office: Office) -> None:
+    job = await visit(office, "completed")
+    await ask_rating(office, job)
+    message = await office.receive(office.written(" 4 "))
+    assert await office.rows(STARS, job) == [(4,)]
+    assert await office.status_of(message) == "answered"
+    await office.receive(office.written("5"))
+    assert office.told() == ["rating_request", THANKS, "Entendido: 5"], "the first one counts"
+    assert await office.rows(STARS, job) == [(4,)]
+
+
+@pytest.mark.parametrize(
+    ("said", "asked_at"),
+    [("0", "now()"), ("6", "now()"), ("4 puntos", "now()"), ("4", "now() - interval '8 days'")],
+)
+async def test_what_is_no_answer_to_the_question_is_a_message(
+    office: Office, said: str, asked_at: str
+) -> None:
+    job = await visit(office, "completed")
+    await ask_rating(office, job)
+    await office.run(f"UPDATE campotech.ratings SET asked_at = {asked_at}")
+    await office.receive(office.written(said))
+    assert office.told()[1:] == [f"Entendido: {said}"]
+    assert await office.rows(STARS, job) == [(None,)]
+
+
+async def test_the_customer_of_another_job_rates_nothing(office: Office) -> None:
+    job = await visit(office, "completed")
+    await ask_rating(office, job)
+    await office.run("UPDATE campotech.jobs SET customer_id = %s", uuid4())
+    await office.receive(office.written("4"))
+    assert await office.rows(STARS, job) == [(None,)]

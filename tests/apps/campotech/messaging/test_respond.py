@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid4
 
 from apps.campotech.messages.dispatched import WhatsAppRespond
@@ -54,6 +55,21 @@ async def test_the_model_sees_what_was_said_before(office: Office) -> None:
     second = office.world.openai.ledger.of("chat", "ok")[-1]
     turn, answer = 6 + 4, 9 + 4  # tokens of both earlier turns
     assert second.detail["input"] == first.detail["input"] + turn + answer
+
+
+async def test_the_model_does_not_see_what_was_said_more_than_a_week_before(
+    office: Office,
+) -> None:
+    eight_days = timedelta(days=8)
+    await office.system.pg.ensure_partitions(at=datetime.now(UTC) - eight_days)
+    await office.receive(office.written("La caldera pierde agua"))
+    (first,) = office.world.openai.ledger.of("chat", "ok")
+    await office.run(
+        "UPDATE campotech.whatsapp_messages SET created_at = created_at - %s", eight_days
+    )
+    await office.receive(office.written("La caldera pierde agua"))
+    second = office.world.openai.ledger.of("chat", "ok")[-1]
+    assert second.detail["input"] == first.detail["input"]
 
 
 async def test_a_message_that_is_answered_is_not_answered_again(office: Office) -> None:

@@ -11,6 +11,7 @@ from apps.sandbox.openai import spoken
 from apps.campotech.messages import VoiceExtraction
 from tests.apps.campotech.business import Business
 from tests.apps.campotech.messaging.office import Office
+from tests.apps.campotech.messaging.test_respond import spent
 
 WORDS = "Hola, soy Ana Muñoz, necesito arreglar la caldera. Vivo en Corrientes 1234, es urgente."
 DRAFTS = """
@@ -74,6 +75,20 @@ async def test_answers_that_are_lost_are_asked_for_again(office: Office) -> None
     await office.receive_through(office.spoken(spoken(WORDS)))
     assert len(await drafts(office)) == 1
     assert len(office.world.openai.ledger.of("transcribe", "ok")) == 2
+
+
+async def test_an_answer_that_fits_nothing_is_paid_and_asked_for_again(office: Office) -> None:
+    def paid_for_words(first: int) -> int:
+        chats = office.world.openai.ledger.of("chat", "ok")[first:]
+        return sum(10 * one.detail["input"] + 30 * one.detail["output"] for one in chats)
+
+    await office.receive_through(office.spoken(spoken(WORDS)))
+    before = await spent(office)
+    for_sound = before - paid_for_words(0)
+    office.world.openai.faults.add(Fault(kind="wrong", operation="chat", times=1))
+    await office.receive_through(office.spoken(spoken(WORDS)))
+    assert len(office.world.openai.ledger.of("chat", "ok")) == 3
+    assert await spent(office) - before == for_sound + paid_for_words(1)
 
 
 async def test_a_file_that_cannot_be_had_at_first_is_no_fault_of_the_model(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
 from apps.campotech.keys import notification_key
-from apps.campotech.payments.take import Taken
+from apps.campotech.payments.take import Taken, store
 from apps.campotech.system import System
 from apps.providers.mercadopago import Client, Item, Preference
 from apps.sandbox.sandbox import Sandbox
@@ -99,6 +100,37 @@ async def test_refunds_and_chargebacks_are_taken_off(
     chargeback = sandbox.mercadopago.charge_back(second.id)
     await take(system, harnessed, told(business, chargeback.id, "chargeback"))
     assert await paid(business, invoice) == 70_00
+
+
+async def test_older_news_that_come_later_change_nothing(
+    system: System, harnessed: Harness, business: Business, sandbox: Sandbox
+) -> None:
+    invoice = await business.invoice()
+    payment = await pay(system, sandbox, invoice, 100_00)
+    now = await Client(system.settings.mercadopago, system.http).get_payment(str(payment.id))
+    assert now.updated_at is not None
+    before = replace(now, status="pending", updated_at=now.updated_at - timedelta(seconds=1))
+    refunded = replace(now, refunded_centavos=30_00)  # in the same instant
+    for news, changes in ((now, True), (before, False), (refunded, True), (before, False)):
+        async with system.pg.transaction() as connection:
+            taken = await store(connection, business.id, news, by="payment")
+        assert taken.is_news == changes
+    assert await business.rows(STORED) == [("approved", 100_00, 30_00, invoice)]
+    assert await paid(business, invoice) == 70_00
+
+
+async def test_money_that_is_disputed_counts_until_it_is_taken_back(
+    system: System, harnessed: Harness, business: Business, sandbox: Sandbox
+) -> None:
+    invoice = await business.invoice()
+    payment = await pay(system, sandbox, invoice, 100_00)
+    counted: list[int] = []
+    for change in (None, "in_mediation", "charged_back"):
+        if change is not None:
+            sandbox.mercadopago.settle(payment.id, change)
+        await take(system, harnessed, told(business, payment.id))
+        counted.append(await paid(business, invoice))
+    assert counted == [100_00, 100_00, 0]
 
 
 async def test_a_payment_of_another_organisation_touches_no_invoice(

@@ -10,6 +10,7 @@ from uuid import UUID, uuid4
 import pytest
 from apps.campotech.sync.apply import Applied
 from apps.campotech.system import System
+from pydantic import ValidationError
 
 from apps.campotech.messages import SyncOffline
 from faena.testing import Harness
@@ -117,12 +118,23 @@ async def test_nothing_of_another_organisation_is_changed(
         (operation(data={"status": "odd"}), "status: input should be"),
         (operation(data={"salary": 3}), "salary: extra inputs are not permitted"),
         (operation(data={"total_cents": -1}), "total_cents: "),
+        (operation(data={"status": None}), "status: input should be"),
+        (operation(data={"description": None}), "description: input should be"),
+        (operation(data={"description": "a\0b"}), "description: must not have a nul"),
+        (operation(data={"total_cents": 10**19}), "total_cents: input should be less"),
+        (operation(entity="customer", data={"name": None}), "name: input should be"),
         (operation("status_change", data={"description": "x"}), "a change of status must name"),
         (operation("update", data={}), "no job"),
         (operation(serverId=str(uuid4()), data={}), "serverId: must not be given"),
         (operation(entity="customer", data={"phone": "1"}), "name: field required"),
         (
             operation("photo_upload", "photo", data={"job_id": str(uuid4()), "file_key": "../x"}),
+            "file_key: must be in the folder",
+        ),
+        (
+            operation(
+                "photo_upload", "photo", data={"job_id": str(uuid4()), "file_key": f"{ORG}0/x.jpg"}
+            ),
             "file_key: must be in the folder",
         ),
         (
@@ -142,6 +154,23 @@ async def test_an_operation_that_makes_no_sense_is_refused_alone(
     assert await rows(system, JOBS, ORG) == []
     ((kept,),) = await rows(system, "SELECT problem FROM campotech.offline_operations")
     assert kept == refused.problem
+
+
+async def test_the_same_words_of_two_devices_are_two_jobs(
+    system: System, harnessed: Harness
+) -> None:
+    made = operation(data={"description": "caldera"})
+    first, second = [
+        (await sync(system, harnessed, message(made, device=device)))[0] for device in ("a", "b")
+    ]
+    assert first.server_id != second.server_id
+    assert len(await rows(system, JOBS, ORG)) == 2
+
+
+@pytest.mark.parametrize("wrong", [{"localId": "a\0"}, {"vectorClock": {"a\0": 1}}])
+def test_what_no_table_can_hold_is_refused_before_it_is_a_job(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError, match="NUL"):
+        message(operation(**wrong))
 
 
 async def test_a_photo_belongs_to_its_job(system: System, harnessed: Harness) -> None:
@@ -186,6 +215,17 @@ async def test_what_moves_a_visit_plans_its_reminders_in_the_same_transaction(
     (done,) = await sync(system, harnessed, message(operation(data=data)))
     planned = [({"organizationId": str(ORG), "jobId": done.server_id}, str(ORG))]
     assert await rows(system, PLANNED) == (planned if is_planned else [])
+
+
+async def test_a_visit_that_is_moved_by_a_part_of_a_change_has_its_reminders_planned(
+    system: System, harnessed: Harness
+) -> None:
+    made = operation(data={"status": "completed"}, vectorClock={"phone": 1})
+    (first,) = await sync(system, harnessed, message(made))
+    data = {"status": "pending", "scheduled_date": NOON.isoformat()}
+    moved = operation("update", serverId=first.server_id, data=data, vectorClock={"desk": 1})
+    assert (await sync(system, harnessed, message(moved, device="desk")))[0].result == "merged"
+    assert len(await rows(system, PLANNED)) == 2
 
 
 async def test_a_change_that_is_superseded_plans_nothing(

@@ -207,23 +207,34 @@ async def test_one_after_our_last_is_found_and_one_of_another_day_is_not_ours_to
     assert await reconcile(office, wanted("invoices")) == (1, 0, 1)
 
 
-async def test_an_amount_that_differs_is_found_by_a_full_comparison(office: Office) -> None:
+@pytest.mark.parametrize(
+    ("change", "differing"),
+    [
+        ("net_cents = net_cents + 1", "total, net"),
+        ("net_cents = net_cents - 1, vat_cents = vat_cents + 1", "net, vat"),
+        ("cae = '74000000000001'", "cae"),
+    ],
+)
+async def test_what_differs_is_found_by_a_full_comparison(
+    office: Office, change: str, differing: str
+) -> None:
     first, _ = await issue(office, 2)
-    await office.run("UPDATE campotech.invoices SET net_cents = net_cents + 1 WHERE id = %s", first)
+    await office.run(f"UPDATE campotech.invoices SET {change} WHERE id = %s", first)
     assert await reconcile(office, wanted("invoices")) == (0, 0, 0)
     await office.run("DELETE FROM campotech.reconciliations")
     assert await reconcile(office, wanted("invoices", full_reconciliation=True)) == (2, 0, 1)
     assert await problems(office) == [
-        ("B 00001-00000001", "our invoice is not what AFIP has (it differs in total, net)")
+        ("B 00001-00000001", f"our invoice is not what AFIP has (it differs in {differing})")
     ]
 
 
-async def test_an_invoice_that_afip_has_lost_is_listed(office: Office) -> None:
+@pytest.mark.parametrize("number", [2, 7])
+async def test_an_invoice_that_afip_has_lost_is_listed(office: Office, number: int) -> None:
     (invoice,) = await issue(office, 1)
-    await office.run("UPDATE campotech.invoices SET number = 7 WHERE id = %s", invoice)
+    await office.run("UPDATE campotech.invoices SET number = %s WHERE id = %s", number, invoice)
     assert await reconcile(office, wanted("invoices")) == (1, 0, 1)
     ((subject, problem),) = await problems(office)
-    assert (subject, "does not have" in problem) == ("B 00001-00000007", True)
+    assert (subject, "does not have" in problem) == (f"B 00001-0000000{number}", True)
 
 
 async def test_a_voucher_under_the_number_of_another_is_listed_and_not_taken(

@@ -12,7 +12,7 @@ from apps.campotech.system import System
 from apps.campotech.upkeep.comparison import ALL, ZONE
 from apps.campotech.upkeep.scheduled import message_of
 
-from apps.campotech.upkeep import overdue, scheduled
+from apps.campotech.upkeep import overdue, report, scheduled
 from faena.testing import harness
 from tests.apps.campotech.business import Business
 from tests.apps.campotech.messaging.office import Office
@@ -163,6 +163,22 @@ async def test_a_report_has_the_figures_of_the_week_before_and_is_mailed_once(
     assert office.mailed() == [
         f"Tu semana del {monday:%d/%m} al {monday + timedelta(days=6):%d/%m}"
     ]
+
+
+@pytest.mark.parametrize(
+    ("at", "monday"),
+    [
+        (datetime(2025, 11, 10, 9, tzinfo=UTC), date(2025, 11, 3)),
+        (datetime(2025, 11, 10, 3, tzinfo=UTC), date(2025, 11, 3)),
+        (datetime(2025, 11, 10, 2, 59, tzinfo=UTC), date(2025, 10, 27)),
+        (datetime(2025, 11, 16, 9, tzinfo=UTC), date(2025, 11, 3)),
+    ],
+)
+async def test_a_week_begins_on_monday_in_argentina(
+    office: Office, at: datetime, monday: date
+) -> None:
+    message = message_of("weekly_report", at, target=office.id)
+    assert report.Reports(office.system).week_of(message) == monday
 
 
 # -- certificates ---------------------------------------------------------------------------------

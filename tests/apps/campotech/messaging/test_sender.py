@@ -1,0 +1,85 @@
+"""A message is sent once as far as WhatsApp can tell, for a customer of the organisation."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+from apps.sandbox.fault import Fault
+
+from apps.campotech.messages import WhatsAppOutbound
+from faena import Receipt
+from tests.apps.campotech.business import Business
+from tests.apps.campotech.messaging.office import SEND, Office
+
+ROW = "SELECT status, wa_message_id FROM campotech.whatsapp_messages"
+
+
+async def send(office: Office, **given: Any) -> Receipt[str]:
+    made: dict[str, Any] = {
+        "org_id": office.id,
+        "idempotency_key": "message-of-a-test",
+        "created_at": datetime.now(UTC),
+        "message_type": "text",
+        "recipient_phone": office.business.phone,
+        "text": "Mañana a las diez",
+    }
+    return await office.system.sender.send.enqueue(
+        WhatsAppOutbound(**{**made, **given}), tenant=office.tenant
+    )
+
+
+async def test_a_message_in_doubt_is_not_sent_again_once_a_status_names_it(
+    office: Office,
+) -> None:
+    office.world.whatsapp.faults.add(Fault(kind="lost", operation=SEND, times=1))
+    receipt = await send(office)
+    await office.settle()
+    assert await office.rows(ROW) == [("unknown", None)]
+    (name,) = office.world.whatsapp.conversation.sent
+    await office.hear(office.world.whatsapp.status(name, "delivered"))
+    await office.settle(through="5m")
+    assert await receipt.handle.result(timeout="10s") == name
+    assert office.told() == ["Mañana a las diez"]
+    assert await office.rows(ROW) == [("delivered", name)]
+
+
+async def test_a_message_in_doubt_that_nobody_has_heard_of_is_sent_again(office: Office) -> None:
+    office.world.whatsapp.faults.add(Fault(kind="cut", operation=SEND, times=1))
+    receipt = await send(office)
+    await office.settle(through="5m")
+    (name,) = office.world.whatsapp.conversation.sent
+    assert await receipt.handle.result(timeout="10s") == name
+    assert await office.rows(ROW) == [("sent", name)]
+
+
+async def test_a_message_that_runs_again_is_sent_once(office: Office) -> None:
+    receipt = await send(office)
+    await office.settle()
+    await receipt.handle.rerun()
+    await office.settle()
+    assert office.told() == ["Mañana a las diez"]
+
+
+async def test_a_message_of_the_day_before_yesterday_says_nothing_any_more(office: Office) -> None:
+    receipt = await send(office, created_at=datetime.now(UTC) - timedelta(hours=25))
+    await office.settle()
+    assert (await receipt.handle.view()).state == "dead"
+    assert office.told() == []
+
+
+async def test_the_customer_of_a_conversation_is_one_of_the_organisation(
+    office: Office, other: Business
+) -> None:
+    query = "SELECT customer_id FROM campotech.conversations WHERE phone = %s"
+    whose: dict[UUID, UUID | None] = {
+        other.customer: None,
+        office.business.customer: office.business.customer,
+        uuid4(): None,
+    }
+    for number, (customer, known) in enumerate(whose.items()):
+        phone = f"+549115500000{number}"
+        await send(office, customer_id=customer, recipient_phone=phone)
+        await office.settle()
+        assert await office.rows(query, phone) == [(known,)]
