@@ -94,9 +94,12 @@ def notification_key(message: PaymentWebhook) -> WebhookKey:
     """The key of one notification, as opposed to that of the payment.
 
     A payment that is pending and then approved is told twice, under one key of `key_of`. A job with
-    that id would drop the second notification, so jobs are told apart by this one.
+    that id would drop the second notification, so jobs are told apart by this one. The organisation
+    and the payment are part of it: the address and the id of a notification are not signed, so one
+    that was sent elsewhere before must not count as known.
     """
-    return WebhookKey("mp.notification", _outside(message.webhook_id, _MOST_OUTSIDE))
+    which = [str(message.org_id), message.mp_payment_id, message.webhook_id]
+    return WebhookKey("mp.notification", _digest(which, 32))
 
 
 def dispatch_key(organization: str, name: str, key: str) -> IdempotencyKey:

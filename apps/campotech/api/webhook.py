@@ -25,7 +25,7 @@ _EVENTS: Final = {"payment": "payment", "topic_chargebacks_wh": "chargeback"}
 _KNOWN: Final = "SELECT 1 FROM campotech.organizations WHERE id = %s"
 _TAKE: Final = """
     INSERT INTO campotech.payment_events (id, organization_id, kind, resource_id)
-    VALUES (%s, %s, %s, %s) ON CONFLICT (id) DO NOTHING
+    VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING
 """
 _WHOSE: Final = "SELECT id FROM campotech.organizations WHERE phone_number_id = %s"
 

@@ -24,6 +24,7 @@ from apps.providers.reading import Unreadable, decode
 
 MOST_AGE_S: Final = 300
 _MOST_BYTES: Final = 64 * 1024
+_LONGEST_ID: Final = 256
 _INSTANT: Final = re.compile(r"\d{10}|\d{13}", re.ASCII)
 _MS_DIGITS: Final = 13
 """The reference says milliseconds, its samples have seconds: each is known by its length."""
@@ -113,6 +114,13 @@ def _read(body: bytes, data_id: str, request_id: str) -> Notification:
         )
     except Unreadable as error:
         raise WebhookRefused(f"a notification cannot be read: {error}") from None
-    if not read.data_id or (about and about.lower() != read.data_id.lower()):
+    if not (_is_name(read.id) and _is_name(read.data_id)):
+        raise WebhookRefused("the ids of a notification must be short and printable")
+    if about and about.lower() != read.data_id.lower():
         raise WebhookRefused("the body of a notification is about something else than its address")
     return read
+
+
+def _is_name(text: str) -> bool:
+    """The id in a body is not signed: it may be anything."""
+    return 0 < len(text) <= _LONGEST_ID and text.isprintable()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
@@ -13,6 +15,7 @@ from apps.sandbox.sandbox import Sandbox
 
 from faena.testing import Harness
 from tests.apps.campotech.business import Business
+from tests.apps.campotech.outbox import relay
 from tests.apps.campotech.payments.test_take import paid, pay
 
 OUTBOX = "SELECT queue, tenant FROM faena.outbox ORDER BY number"
@@ -72,6 +75,34 @@ async def test_a_payment_for_an_unknown_organisation_is_refused(
     assert told.status == 404
     assert await business.rows(OUTBOX) == []
     assert await paid(business, await business.invoice()) == 0
+
+
+async def test_a_notification_that_was_sent_elsewhere_before_is_still_taken_in(
+    system: System, harnessed: Harness, business: Business, sandbox: Sandbox, url: str
+) -> None:
+    other = await Business.make(system, sandbox, number="another number")
+    invoice = await business.invoice()
+    payment = await pay(system, sandbox, invoice, 100_00)
+    address = f"{url}/webhooks/mercadopago/{business.id}"
+    elsewhere = f"{url}/webhooks/mercadopago/{other.id}"
+    for to, about in ((elsewhere, payment.id), (address, payment.id + 1), (address, payment.id)):
+        told = await sandbox.mercadopago.notify(to, about, notification_id=77)
+        assert told.status == 200
+    await relay(system)
+    await harnessed.drain("payment.webhook", schedules=False)
+    assert await paid(business, invoice) == 100_00
+
+
+@pytest.mark.parametrize("odd", ["a\0b", "x" * 300])
+async def test_a_notification_with_an_odd_id_is_refused(
+    business: Business, sandbox: Sandbox, url: str, odd: str
+) -> None:
+    address = f"{url}/webhooks/mercadopago/{business.id}"
+    told = await sandbox.mercadopago.notify(address, 1)
+    body = told.body.replace(str(told.notification_id).encode(), json.dumps(odd).encode())
+    changed = await sandbox.mercadopago.webhooks.send(replace(told, body=body))
+    about = await sandbox.mercadopago.notify(address, odd)
+    assert (told.status, changed.status, about.status) == (200, 401, 401)
 
 
 async def test_messages_of_customers_come_in_once(

@@ -139,8 +139,11 @@ def test_two_notifications_of_a_payment_are_two_jobs_of_one_key() -> None:
         PaymentWebhook.model_validate(sample("payment.webhook", webhookId=name)) for name in "12"
     )
     assert key_of(pending) == key_of(approved)
-    assert str(notification_key(pending)) == "webhook_mp.notification_1"
+    assert str(notification_key(pending)).startswith("webhook_mp.notification_")
     assert notification_key(pending) != notification_key(approved)
+    for other in ({"orgId": OTHER_ID}, {"mpPaymentId": "another"}):
+        elsewhere = PaymentWebhook.model_validate(sample("payment.webhook", webhookId="1", **other))
+        assert notification_key(elsewhere) != notification_key(pending)
 
 
 @given(any_message)
