@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from uuid import NAMESPACE_OID, UUID, uuid5
 
@@ -30,6 +30,10 @@ _NOTE: Final = """
         (organization_id, device_id, digest, entity_type, local_id, server_id, result, problem)
     VALUES (%s, %s, %s, %s, %s, %s, %s, %s)
 """
+_NAMED: Final = {
+    "customer_id": "SELECT 1 FROM campotech.customers WHERE id = %s AND organization_id = %s",
+    "assigned_to": "SELECT 1 FROM campotech.users WHERE id = %s AND organization_id = %s",
+}
 _AUDIT: Final = """
     INSERT INTO campotech.audit_logs (organization_id, subject, action, detail)
     VALUES (%s, %s, 'offline conflict', %s)
@@ -107,6 +111,7 @@ async def _write(
     fields = read_fields(kind, one.data)
     if one.type == "status_change" and set(fields) != {"status"}:
         raise Refused("a change of status must name the status, and nothing else")
+    await _check_named(transaction, message.org_id, fields)
     row = await _lock(transaction, kind, message.org_id, server_id)
     if row is None and one.type != "create":
         raise Refused(f"no {one.entity_type} {server_id} in this organisation")
@@ -116,6 +121,18 @@ async def _write(
         detail = Jsonb({"device": message.device_id, "fields": sorted(fields)})
         await transaction.execute(_AUDIT, [message.org_id, str(server_id), detail])
     return merged.result
+
+
+async def _check_named(
+    transaction: Connection, organization: UUID, fields: Mapping[str, Any]
+) -> None:
+    """A job is about a customer and a user of its own organisation."""
+    for name, query in _NAMED.items():
+        named = fields.get(name)
+        if named is None:
+            continue
+        if await (await transaction.execute(query, [named, organization])).fetchone() is None:
+            raise Refused(f"{name}: must be one of this organisation")
 
 
 async def _store_photo(
