@@ -25,18 +25,16 @@ from apps.campotech.messages import DISPATCHED
 from apps.campotech.messages.dispatched import Dispatched, InvoiceAfipSubmit, OfOrganization
 from apps.campotech.messages.dispatched import UserNotification as News
 from apps.campotech.messaging.recipient import find_user
+from apps.campotech.once import enqueue_once
 from apps.campotech.tiers import DISPATCH, Kind
 from apps.campotech.upkeep import scheduled
 from apps.campotech.upkeep.comparison import ZONE
-from faena.errors import ArgumentError
 from faena.pg import Connection
 
 if TYPE_CHECKING:
     from apps.campotech.system import System
 
 _LONGEST_KEY: Final = 512
-_TAKEN: Final = "id must be new"
-"""How a job is refused whose id belongs to another one that waits in the outbox."""
 
 
 class Undispatchable(ValueError):
@@ -116,19 +114,10 @@ class Dispatcher:
     ) -> Handed:
         kind, task = DISPATCH[name], self._tasks[name]
         named = _named(name, way, key)
-        # A statement, since `connection.transaction()` would commit if it were the first one.
-        await connection.execute("SAVEPOINT dispatch")
-        try:
-            made = await self._system.pg.outbox.enqueue(
-                connection, task, way.payload, **options, **named
-            )
-        except ArgumentError as error:
-            await connection.execute("ROLLBACK TO SAVEPOINT dispatch")
-            if "id" not in named or not str(error).startswith(_TAKEN):
-                raise
-            return Handed(kind.queue, kind.task, named["id"], is_new=False)
-        await connection.execute("RELEASE SAVEPOINT dispatch")
-        return Handed(kind.queue, kind.task, made, is_new=None)
+        made, is_written = await enqueue_once(
+            self._system, connection, task, way.payload, **options, **named
+        )
+        return Handed(kind.queue, kind.task, made, is_new=None if is_written else False)
 
     # -- what becomes of the data -----------------------------------------------------------------
 

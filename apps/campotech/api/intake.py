@@ -6,7 +6,7 @@ Each is stored with its job in one transaction. The same request twice is one pi
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
 from typing import Annotated, Final, Literal
 from uuid import UUID
 
@@ -21,12 +21,15 @@ from apps.campotech.keys import key_of
 from apps.campotech.messages import SyncOffline, WhatsAppOutbound
 from apps.campotech.messages.base import Schema
 from apps.campotech.messages.fields import Pesos, Text
+from apps.campotech.once import enqueue_once
 
 router: Final = APIRouter(prefix="/api/v1", tags=["intake"], responses=answers(401, 422, 503))
 _LOOK: Final = """
     SELECT status, number, cae, cae_expires, problem, paid_cents, total_cents
     FROM campotech.invoices WHERE id = %s AND organization_id = %s
 """
+_MOST_AHEAD: Final = timedelta(days=1)
+"""Messages are stored by their time: for years to come there is no place yet."""
 Key = Annotated[str, Header(alias="Idempotency-Key", min_length=16, max_length=64)]
 
 
@@ -119,6 +122,7 @@ async def send_message(
 ) -> AcceptedMessage:
     """Send a message to a customer; the same message is sent once."""
     caller.owns(message.org_id)
+    _check_storable(message)
     receipt = await system_of(request).sender.send.enqueue(
         message, tenant=caller.tenant, id=str(key_of(message)), on_conflict="keep"
     )
@@ -132,14 +136,18 @@ async def sync(request: Request, caller: Caller, message: SyncOffline) -> Accept
     system, jobs = system_of(request), list[str]()
     async with system.pg.transaction("sync") as connection:
         for part in message.by_entity():
-            jobs.append(
-                await system.pg.outbox.enqueue(
-                    connection,
-                    system.sync.apply,
-                    part,
-                    tenant=caller.tenant,
-                    key=part.entity_key,
-                    id=str(key_of(part)),
-                )
+            options = {"key": part.entity_key, "id": str(key_of(part))}
+            job, _ = await enqueue_once(
+                system, connection, system.sync.apply, part, tenant=caller.tenant, **options
             )
+            jobs.append(job)
     return AcceptedChanges(jobs=jobs)
+
+
+def _check_storable(message: WhatsAppOutbound) -> None:
+    """What PostgreSQL cannot store would be accepted here, and never be sent."""
+    if message.created_at > datetime.now(UTC) + _MOST_AHEAD:
+        raise Problem(422, "createdAt must not be more than a day ahead")
+    said = [message.text, message.media_caption, *message.template_params]
+    if any("\0" in one for one in said if one):
+        raise Problem(422, "a message must have no NUL character")

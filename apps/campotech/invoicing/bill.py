@@ -32,8 +32,9 @@ _STORE: Final = """
     RETURNING created_at
 """
 _SAME: Final = """
-    SELECT (customer_id, kind, point_of_sale, net_cents, description)
-        = (%(customer)s, %(kind)s::bpchar, %(point)s, %(net)s, %(text)s)
+    SELECT (customer_id, kind, point_of_sale, net_cents, description, job_id)
+        IS NOT DISTINCT FROM
+        (%(customer)s, %(kind)s::bpchar, %(point)s, %(net)s, %(text)s, %(job)s::uuid)
     FROM campotech.invoices WHERE id = %(id)s
 """
 _JOB: Final = """
@@ -49,6 +50,7 @@ _BILLED: Final = "SELECT status FROM campotech.invoices WHERE id = %s"
 _CLASS_A: Final = frozenset({1, 6, 13, 16})
 """Conditions of those who get an invoice A."""
 _VAT_PERCENT: Final = 21
+_MOST_CENTS: Final = int(MOST_PESOS * 100)
 _LONGEST: Final = 1000
 _MOST_CENTS: Final = int(MOST_PESOS * 100)
 
@@ -114,6 +116,8 @@ class Billing:
             raise NotBillable("net must be such that the total has at most thirteen digits")
         if await (await connection.execute(_OWN, given)).fetchone() is None:
             raise NotBillable("customerId must be a customer of this organisation")
+        if new.net_cents + new.vat_cents > _MOST_CENTS:
+            raise NotBillable(f"the total must be at most {MOST_PESOS}, with VAT")
         made = await (await connection.execute(_STORE, given)).fetchone()
         if made is None:
             same = await (await connection.execute(_SAME, given)).fetchone()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
@@ -38,8 +39,9 @@ async def test_the_same_key_is_the_same_invoice(api: httpx.AsyncClient, business
         await api.post("/api/v1/invoices", json=invoice(business), headers=KEY) for _ in range(2)
     ]
     assert again.json() == {"id": first.json()["id"], "status": "known"}
-    other = await api.post("/api/v1/invoices", json=invoice(business, net="1.00"), headers=KEY)
-    assert other.status_code == 409
+    for changed in ({"net": "1.00"}, {"jobId": str(uuid4())}):
+        other = await api.post("/api/v1/invoices", json=invoice(business, **changed), headers=KEY)
+        assert other.status_code == 409
     assert len(await business.rows(OUTBOX)) == 1
 
 
@@ -125,6 +127,55 @@ async def test_what_a_device_did_becomes_a_job_for_each_entity(
     assert first.status_code == 202
     assert first.json() == again.json()
     assert len(await business.rows(OUTBOX)) == 2
+
+
+async def test_the_same_changes_under_another_key_are_the_same_jobs(
+    api: httpx.AsyncClient, business: Business
+) -> None:
+    sent = [sync_message(operation(localId="a"), org=business.id) for _ in range(2)]
+    bodies = [one.model_dump(mode="json", by_alias=True) for one in sent]
+    first, again = [await api.post("/api/v1/sync", json=one) for one in bodies]
+    assert (first.status_code, again.status_code) == (202, 202)
+    assert first.json() == again.json()
+    assert len(await business.rows(OUTBOX)) == 1
+
+
+@pytest.mark.parametrize(
+    ("net", "status"),
+    [("8264462809917.35", 202), ("8264462809917.36", 422), ("9999999999999.99", 422)],
+)
+async def test_an_invoice_is_refused_whose_total_is_too_large_with_its_vat(
+    api: httpx.AsyncClient, business: Business, net: str, status: int
+) -> None:
+    answer = await api.post("/api/v1/invoices", json=invoice(business, net=net), headers=KEY)
+    assert answer.status_code == status
+    assert len(await business.rows(OUTBOX)) == (status == 202)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"text": "a\0b"},
+        {"messageType": "media", "mediaUrl": "http://a/x", "mediaCaption": "\0", "text": None},
+        {"messageType": "template", "templateName": "x", "templateParams": ["\0"], "text": None},
+        {"createdAt": "9999-12-31T23:59:59Z"},
+    ],
+)
+async def test_a_message_that_could_never_be_sent_is_refused(
+    api: httpx.AsyncClient, business: Business, given: dict[str, Any]
+) -> None:
+    message = {
+        "orgId": str(business.id),
+        "idempotencyKey": "message-key-000001",
+        "createdAt": datetime.now(UTC).isoformat(),
+        "messageType": "text",
+        "recipientPhone": business.phone,
+        "text": "hola",
+        **given,
+    }
+    message = {name: value for name, value in message.items() if value is not None}
+    answer = await api.post("/api/v1/messages", json=message)
+    assert answer.status_code == 422
 
 
 async def test_a_message_is_sent_once(api: httpx.AsyncClient, business: Business) -> None:
