@@ -97,8 +97,8 @@ def _exact(value: object) -> Decimal | None:
 
 def _storable(value: str) -> str:
     """What PostgreSQL would refuse is refused here: no job can do anything with it."""
-    if "\0" in value:
-        raise PydanticCustomError("text", "must not have a NUL character")
+    if "\0" in value or any("\ud800" <= letter <= "\udfff" for letter in value):
+        raise PydanticCustomError("text", "must have no NUL and no half of a surrogate pair")
     return value
 
 
@@ -155,16 +155,6 @@ Words = Annotated[str, StringConstraints(strict=True)]
 """Any text."""
 
 IdempotencyText = Annotated[str, StringConstraints(strict=True, min_length=16, max_length=64)]
-
-
-def _storable(value: str) -> str:
-    if "\0" in value or any("\ud800" <= letter <= "\udfff" for letter in value):
-        raise PydanticCustomError("text", "must have no NUL and no half of a surrogate pair")
-    return value
-
-
-Text = Annotated[str, StringConstraints(strict=True), AfterValidator(_storable)]
-"""Any text that PostgreSQL stores."""
 
 Phone = Annotated[str, StringConstraints(strict=True, pattern=r"^\+54[0-9]{10,11}$")]
 """A number in Argentina."""
