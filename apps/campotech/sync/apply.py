@@ -131,7 +131,10 @@ async def _check_named(
         named = fields.get(name)
         if named is None:
             continue
-        if await (await transaction.execute(query, [named, organization])).fetchone() is None:
+        if (
+            await (await transaction.execute(query.encode(), [named, organization])).fetchone()
+            is None
+        ):
             raise Refused(f"{name}: must be one of this organisation")
 
 
