@@ -17,12 +17,9 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 from uuid import UUID
 
-import psycopg
-
 from apps.campotech import setup
 from apps.campotech.settings import Settings
 from apps.campotech.system import System
-from apps.providers.afip import Invalid
 from faena.errors import FaenaError
 
 Printed = dict[str, str]
@@ -33,10 +30,8 @@ def main() -> int:
     given = _parser().parse_args()
     try:
         print(json.dumps(asyncio.run(_run(given))))  # noqa: T201 - what was asked for
-    except (ValueError, Invalid) as error:
+    except ValueError as error:
         return _end(str(error), 2)
-    except psycopg.errors.UndefinedTable:
-        return _end("the tables must be there; run `python -m apps.campotech migrate` first", 1)
     except (OSError, FaenaError) as error:
         return _end(str(error), 1)
     return 0
@@ -44,6 +39,8 @@ def main() -> int:
 
 async def _run(given: argparse.Namespace) -> Printed:
     async with System(Settings.from_env(os.environ)) as system:
+        if given.command != "migrate":
+            await setup.require_tables(system)
         return await _COMMANDS[given.command](system, given)
 
 

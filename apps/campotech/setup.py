@@ -1,4 +1,4 @@
-"""What an installation has before programs can call it: its tables, its organisations, and people."""
+"""What an installation needs before programs call it: tables, organisations, people."""
 
 from __future__ import annotations
 
@@ -14,6 +14,10 @@ from apps.campotech.system import System
 from apps.providers.afip import parse_cuit
 
 ROLES: Final = ("owner", "dispatcher", "technician")
+_TABLES: Final = """
+    SELECT name FROM unnest(ARRAY['faena.tasks', 'campotech.organizations']) AS name
+    WHERE to_regclass(name) IS NULL
+"""
 _ORGANIZATION: Final = """
     INSERT INTO campotech.organizations
         (id, name, cuit, token_digest, phone_number_id, vat_condition, point_of_sale)
@@ -62,6 +66,17 @@ class Admitted:
 async def migrate_all(system: System) -> None:
     """Bring the database to the newest release: Faena's schema, and CampoTech's."""
     await migrate.upgrade(system.pg)
+
+
+async def require_tables(system: System) -> None:
+    """ValueError that says what to do, if the database was never migrated."""
+    async with system.pg.transaction() as connection:
+        found = await connection.execute(_TABLES)
+        missing = await found.fetchone()
+    if missing is not None:
+        raise ValueError(
+            f"the table {missing[0]} must be there; run `python -m apps.campotech migrate` first"
+        )
 
 
 async def admit(system: System, organization: Organization) -> Admitted:

@@ -26,6 +26,7 @@ from apps.sandbox.sandbox import Sandbox
 
 URL: Final = "SANDBOX_URL"
 _CHARTER: Final = "Serves the stand-ins of all outside services until it is stopped."
+_LAST_PORT: Final = 65_535
 _ENDINGS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -34,6 +35,9 @@ def main(given: Sequence[str] | None = None) -> int:
     asked = _parser().parse_args(given)
     if asked.most_entries is not None and asked.most_entries < 1:
         _parser().error("--most-entries must be 1 or more")
+    for name, port in (("--port", asked.port), ("--smtp-port", asked.smtp_port)):
+        if not 0 <= port <= _LAST_PORT:
+            _parser().error(f"{name} must be 0 to {_LAST_PORT}, got {port}")
     try:
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             runner.run(_serve(asked))

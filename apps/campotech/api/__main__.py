@@ -15,9 +15,11 @@ import uvicorn
 
 from apps.campotech.api.app import create
 from apps.campotech.settings import Settings
+from apps.campotech.setup import require_tables
 from apps.campotech.system import System
 from faena.errors import FaenaError
 
+_LAST_PORT: Final = 65_535
 _GRACE_S: Final = 10
 _PING_S: Final = 20
 _GIVE_UP_MS: Final = 60_000
@@ -33,11 +35,13 @@ def main() -> int:
     )
     parser.add_argument("--port", type=int, default=8000, help="default: %(default)s")
     given = parser.parse_args()
+    if not 0 <= given.port <= _LAST_PORT:
+        parser.error(f"--port must be 0 to {_LAST_PORT}, got {given.port}")
     return serve(host=given.host, port=given.port)
 
 
 def serve(*, host: str = "127.0.0.1", port: int) -> int:
-    """Serve on a port; 2 if the settings are wrong, or the port is taken."""
+    """Serve on a port; 2 if the settings are wrong, tables are missing, or the port is taken."""
     try:
         asyncio.run(_serve(Settings.from_env(os.environ), host, port))
     except (ValueError, OSError, FaenaError) as error:
@@ -52,6 +56,7 @@ async def _serve(settings: Settings, host: str, port: int) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, lambda: None)
     async with System(settings) as system:
+        await require_tables(system)
         config = uvicorn.Config(
             create(system),
             host=host,

@@ -112,6 +112,8 @@ class _Control:
         faults = self._service(request).faults
         given = msgspec.json.decode(await request.body(), type=dict[str, Any])
         lasts = given.pop("lasts", None)
+        if lasts is not None and float(lasts) <= 0:
+            raise ValueError(f"lasts must be more than 0, got {lasts}")
         until = None if lasts is None else time.monotonic() + float(lasts)
         faults.add(Fault(**given, until=until))
         return Response(status_code=201)

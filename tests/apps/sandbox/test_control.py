@@ -301,6 +301,7 @@ async def test_ledgers_are_read_on_from_where_one_was(
         ("push/unregister", {"token": "x"}, 404, "token must be"),
         ("twilio/tell", {"sid": "x", "status": "sent"}, 404, "sid must be"),
         ("afip/faults", {"kind": "odd"}, 422, "kind must be one of"),
+        ("afip/faults", {"kind": "cut", "lasts": -2}, 422, "lasts must be more than 0, got -2"),
     ],
 )
 async def test_what_makes_no_sense_is_refused_with_a_sentence(

@@ -111,3 +111,9 @@ def test_a_ledger_that_keeps_nothing_is_refused(capsys: pytest.CaptureFixture[st
     with pytest.raises(SystemExit):
         main(["--most-entries", "0"])
     assert "must be 1 or more" in capsys.readouterr().err
+
+
+def test_a_port_that_cannot_be_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--port", "99999"])
+    assert "--port must be 0 to 65535, got 99999" in capsys.readouterr().err
