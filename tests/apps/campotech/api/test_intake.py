@@ -16,6 +16,12 @@ from tests.apps.campotech.sync.test_apply import message as sync_message
 from tests.apps.campotech.sync.test_apply import operation
 
 KEY = {"idempotency-key": "invoice-key-000001"}
+MESSAGE = {
+    "idempotencyKey": "message-key-0001",
+    "createdAt": "2026-11-18T12:00:00Z",
+    "messageType": "text",
+    "text": "hola",
+}
 OUTBOX = "SELECT queue, task, tenant FROM faena.outbox ORDER BY number"
 
 
@@ -99,6 +105,8 @@ async def test_another_organisation_sees_and_uses_nothing_of_this_one(
             "/api/v1/sync", json=foreign.model_dump(mode="json", by_alias=True)
         )
         assert sent.status_code == 403
+        text = {**MESSAGE, "orgId": str(business.id), "recipientPhone": business.phone}
+        assert (await stranger.post("/api/v1/messages", json=text)).status_code == 403
 
 
 @pytest.mark.parametrize(
@@ -179,14 +187,7 @@ async def test_a_message_that_could_never_be_sent_is_refused(
 
 
 async def test_a_message_is_sent_once(api: httpx.AsyncClient, business: Business) -> None:
-    message = {
-        "orgId": str(business.id),
-        "idempotencyKey": "message-key-0001",
-        "createdAt": "2026-11-18T12:00:00Z",
-        "messageType": "text",
-        "recipientPhone": business.phone,
-        "text": "hola",
-    }
+    message = {**MESSAGE, "orgId": str(business.id), "recipientPhone": business.phone}
     answers = [await api.post("/api/v1/messages", json=message) for _ in range(2)]
     assert [one.json()["status"] for one in answers] == ["created", "duplicate"]
     wrong = await api.post("/api/v1/messages", json={**message, "recipientPhone": "+1 555"})

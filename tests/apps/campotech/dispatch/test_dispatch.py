@@ -272,6 +272,12 @@ async def test_the_same_key_is_the_same_job_of_its_organisation(
     assert len({first.id, theirs.id, unkeyed.id}) == 3
 
 
+async def test_the_same_key_of_two_names_is_two_jobs(office: Office) -> None:
+    data = {"userId": str(office.owner), **NEWS}
+    for name in ("notification:push", "notification:sms"):
+        assert (await office.system.dispatch(name, data, idempotency_key="k 1")).is_new
+
+
 @pytest.mark.parametrize("name", DISPATCH)
 async def test_a_job_is_as_urgent_as_its_tier(office: Office, name: str) -> None:
     invoice, job = await office.business.invoice(), await completed(office)

@@ -191,3 +191,15 @@ async def test_a_plan_for_another_organisation_takes_nothing_away(
         await office.system.reminders.plan(connection, UUID(int=7), job)
     await office.settle()
     assert await waiting(office) == expected(TOMORROW)
+
+
+async def test_a_reminder_that_nobody_sent_in_time_is_not_sent_after_the_visit(
+    office: Office,
+) -> None:
+    job = await visit(office, date=TOMORROW)
+    await plan(office, job)
+    assert await waiting(office) == expected(TOMORROW)
+    office.harness.clock.advance("27h")  # no worker ran
+    await office.settle()
+    assert await waiting(office) == {}
+    assert office.told() == []
