@@ -7,8 +7,10 @@ from uuid import UUID, uuid4
 
 import pytest
 from apps.campotech.messages.dispatched import UserNotification
+from apps.campotech.messaging.notification_log import Note
 from apps.sandbox.fault import Fault
 
+from apps.campotech.messaging import notification_log
 from faena import Receipt
 from tests.apps.campotech.business import Business
 from tests.apps.campotech.messaging.office import Office
@@ -162,3 +164,16 @@ async def test_nobody_of_another_organisation_is_told(
     ):
         assert await wrong.handle.state() == "dead"
     assert [*office.pushed(), *office.mailed(), *office.texted()] == []
+
+
+async def test_what_has_become_of_a_notification_stays_so(office: Office) -> None:
+    one = Note(id=uuid4(), organization=office.id, recipient="x", channel="push", kind="user")
+    async with office.system.pg.transaction() as connection:
+        begun = await notification_log.note(connection, one)
+        changed = [
+            await notification_log.change(connection, begun, status)
+            for status in ("sending", "unknown", "sent", "failed", "sent")
+        ]
+        known = await notification_log.note(connection, one)
+    assert changed == [True, True, True, False, False]
+    assert (known.status, known.is_over) == ("sent", True)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 from uuid import UUID, uuid4
 
+import pytest
 from apps.campotech.messages.dispatched import WhatsAppRespond
 from apps.campotech.messaging.escalation import HOLDING, take_care
+from apps.providers.openai import Client
 from apps.sandbox.fault import Fault
 
 from faena import Receipt
@@ -160,6 +163,23 @@ async def test_a_person_who_has_answered_lets_the_model_answer_again(office: Off
         assert not await take_care(connection, office.id, conversation)
     await office.receive(office.written("¿Y mañana?"))
     assert office.told() == [HOLDING, "Entendido: ¿Y mañana?"]
+
+
+async def test_the_model_is_silent_if_a_person_was_asked_while_it_thought(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chat = Client.chat
+
+    async def chat_slowly(self: Client, *given: Any, **named: Any) -> Any:
+        reply = await chat(self, *given, **named)
+        await office.run("UPDATE campotech.conversations SET needs_person = true")
+        return reply
+
+    monkeypatch.setattr(Client, "chat", chat_slowly)
+    message = await office.receive(office.written())
+    assert len(office.world.openai.ledger.of("chat", "ok")) == 1
+    assert office.told() == []
+    assert await office.status_of(message) == "for_person"
 
 
 async def test_a_person_is_asked_once_however_often_they_are_told(office: Office) -> None:
