@@ -23,6 +23,7 @@ from schemathesis.specs.openapi.checks import response_schema_conformance, statu
 
 from faena.testing import Harness
 from tests._support.search import searching
+from tests.apps.campotech.api.test_conversation import waiting
 from tests.apps.campotech.api.test_jobs import store
 from tests.apps.campotech.api.tracked import job_of, technician
 from tests.apps.campotech.business import Business
@@ -122,6 +123,7 @@ async def test_every_route_refuses_ids_of_another_organisation(
     ids = {
         "invoice": str(await other.invoice()),
         "job": str(await store(other)),
+        "conversation": str(await waiting(other)),
         "archive": asked["id"],
         "token": link.rpartition("/")[2],
     }
