@@ -108,7 +108,7 @@ class QueueStatistics(View, frozen=True, kw_only=True):
 
 
 class Series(View, frozen=True, kw_only=True):
-    """Statistics of a queue, step after step, the oldest first; steps without jobs are there too."""
+    """Statistics of a queue step by step, the oldest first; steps without jobs are there too."""
 
     queue: str
     step_us: int
