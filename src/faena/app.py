@@ -33,7 +33,7 @@ from faena.sharding.consistent_read import in_sight
 from faena.sharding.router import Routers
 from faena.task import Draft, Task
 from faena.telemetry.events import Event, follow, read_kinds, read_since
-from faena.upstream_registry import UpstreamRegistry
+from faena.telemetry_registry import TelemetryRegistry
 from faena.values.duration import Duration, to_s
 from faena.values.ids import IdFactory
 from faena.values.keywords import known_keywords
@@ -45,7 +45,7 @@ if TYPE_CHECKING:  # a program that only enqueues does not load the worker
     from faena.worker.worker import Worker
 
 
-class Faena(UpstreamRegistry):
+class Faena(TelemetryRegistry):
     """An application's queues, tasks and connection to one broker."""
 
     @known_keywords("app")

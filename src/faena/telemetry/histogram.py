@@ -52,14 +52,18 @@ class Histogram:
         self.count += 1
         self.sum_us += max(0, us)
 
+    def absorb(self, other: Histogram) -> None:
+        """Add the durations of another one to this one."""
+        for bucket, number in other.counts.items():
+            self.counts[bucket] = self.counts.get(bucket, 0) + number
+        self.count += other.count
+        self.sum_us += other.sum_us
+
     def merge(self, others: Iterable[Histogram]) -> Histogram:
         """A new histogram of this one and of others together."""
         merged = Histogram(self.counts, self.sum_us)
         for other in others:
-            for bucket, number in other.counts.items():
-                merged.counts[bucket] = merged.counts.get(bucket, 0) + number
-            merged.count += other.count
-            merged.sum_us += other.sum_us
+            merged.absorb(other)
         return merged
 
     @property
