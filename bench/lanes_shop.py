@@ -26,6 +26,10 @@ from bench.process import child
 from faena import Budget, Faena, Limit, Price, Retain
 
 QUEUE = "bench"
+UNMEASURED = "unmeasured"
+"""Its worker measures nothing of its jobs: what no program can ask for."""
+WATCHED = "watched"
+"""Its worker does whatever telemetry has, while metrics are scraped once a second."""
 SLOTS = 500
 COUNTED = 1024
 """Tenants by number that the counters have room for; those beyond share the last one."""
@@ -47,6 +51,8 @@ KINDS: Mapping[str, Mapping[str, Any]] = {
     "guarded": _BARE,
     "priced": _BARE,
     "guarded laned": {**_BARE, "fair": True},
+    UNMEASURED: _BARE,
+    WATCHED: _BARE,
 }
 """Options by kind. The bounds of `everything` are checked at every claim and never reached."""
 
@@ -164,9 +170,22 @@ def working(url: str, scratch: Path, kind: str, slots: int = SLOTS) -> Generator
         yield Served(Worker(process, Ledger(book), log), Counters(counts))
 
 
+def _measure_nothing() -> None:
+    """Have this process's worker neither measure nor report what its jobs take."""
+    from faena.worker.fetch.samples import Samples
+
+    def nothing(*_: object, **__: object) -> None:
+        return None
+
+    for name in ("begun", "ended", "take"):
+        setattr(Samples, name, nothing)
+
+
 def main() -> None:
     """Serve until killed."""
     kind, slots = sys.argv[1], int(sys.argv[2])
+    if kind == UNMEASURED:
+        _measure_nothing()
     book, counts = (Path(os.environ[name]) for name in ("BENCH_LEDGER", "BENCH_COUNTERS"))
     books = Books(Ledger(book), Counters(counts))
     app, _ = build(os.environ["BENCH_URL"], kind, slots=slots, books=books)

@@ -53,6 +53,14 @@ def excess(times: Sequence[datetime], window: timedelta, most: int) -> int:
     return worst
 
 
+def busiest(times: Sequence[datetime]) -> tuple[datetime, datetime]:
+    """The shortest time in which four fifths of them are."""
+    ordered = sorted(times)
+    behind = max(0, len(ordered) * 4 // 5 - 1)
+    spans = zip(ordered, ordered[behind:], strict=False)
+    return min(spans, key=lambda span: span[1] - span[0])
+
+
 def percentile(values: Sequence[float], percent: int) -> float | None:
     """Of the values; None if there are none."""
     if not values:

@@ -7,15 +7,19 @@ import os
 import random
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Final
 
 from apps.sandbox import Fault
 from apps.stage.stage import Stage
+from faena import Queue
 
 OUTAGE: Final = timedelta(minutes=10)
+_INTERRUPTED: Final = ("afip.invoice", "whatsapp.outbound", "payment.webhook")
+_LOOK_S: Final = 10.0
+"""How long a worker with a job is looked for."""
 
 
 @dataclass(slots=True)
@@ -52,13 +56,26 @@ class Troubles:
         self._tell("the tax office is back")
 
     async def _kill(self) -> None:
-        """A worker of a pool that has work gets no chance to say goodbye."""
-        overview = await self._stage.system.queues["afip.invoice"].overview()
-        alive = {one.name: one.pid for one in overview.workers if one.pid is not None}
-        names = sorted(set(alive) - set(self.happened.killed))
-        if not names:
+        """A worker in the middle of a job gets no chance to say goodbye."""
+        queues = [self._stage.system.queues[name] for name in _INTERRUPTED]
+        pids: dict[str, int] = {}
+        for queue in queues:
+            pids |= {one.name: one.pid for one in (await queue.overview()).workers if one.pid}
+        for name in self.happened.killed:
+            pids.pop(name, None)
+        if not pids:
             return
-        name = self._chance.choice(names)
-        os.kill(alive[name], signal.SIGKILL)
+        name = await self._busy(queues, pids) or self._chance.choice(sorted(pids))
+        os.kill(pids[name], signal.SIGKILL)
         self.happened.killed.append(name)
         self._tell(f"worker {name} is killed with -9")
+
+    async def _busy(self, queues: Sequence[Queue], pids: Mapping[str, int]) -> str | None:
+        """A worker that runs a job now; None if none was found for a while."""
+        until = time.monotonic() + _LOOK_S
+        while time.monotonic() < until:
+            for queue in queues:
+                for job in (await queue.jobs("running", limit=10)).jobs:
+                    if job.worker in pids:
+                        return job.worker
+        return None

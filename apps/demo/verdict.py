@@ -190,8 +190,7 @@ def _tenants(verdict: Verdict, stage: Stage, starts: list[tuple[Any, ...]]) -> N
         loud = [row for row in rows if row[1] == noisy]
         if not loud:
             continue
-        times = sorted(row[5] for row in loud)
-        since, until = times[len(times) // 10], times[-len(times) // 10]
+        since, until = count.busiest([row[5] for row in loud])
         quiet = [row for row in rows if row[1] != noisy]
         during = [row for row in quiet if since <= row[5] <= until]
         before = [row for row in quiet if row[5] < since]

@@ -6,20 +6,15 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, TypeVar, Unpack
 
-from faena.codec import codec_for
 from faena.declaring.fallback import handler_with_fallback
 from faena.declaring.handler import Handler, name_of, refuse_bare
 from faena.declaring.hooks import as_hook, check_hook, word_of
 from faena.declaring.registrar import BatchFields, BatchRegistrar, Registrar
 from faena.engine import Engine
-from faena.engine.calls.transfer import TransferCalls
-from faena.engine.overview import Overview
 from faena.engine.requester import on_behalf
 from faena.engine.settings import WRITTEN, as_declared, read_settings, written
-from faena.errors import ConfigError, arguments, shown
+from faena.errors import ConfigError, shown
 from faena.idempotency import Idempotency
-from faena.inspection.inspector import Page
-from faena.inspection.past import Source
 from faena.limits import Limit
 from faena.options import (
     Backpressure,
@@ -32,7 +27,6 @@ from faena.options import (
 )
 from faena.options.batch import DEFAULT_SIZE, check_batch
 from faena.options.costs import check_units
-from faena.options.fields import check_choice, check_is
 from faena.options.queue import MOST_SHARDS, check_parts
 from faena.options.settings import (
     OF_TENANTS,
@@ -42,16 +36,13 @@ from faena.options.settings import (
     changed,
     check_resettable,
 )
-from faena.producing.handle import Handle
+from faena.queue_reader import QueueReader
 from faena.retry import Retry
 from faena.sharding.view import ShardsView, reset_shards, reshard, view_shards
 from faena.states import FINISHED, State, state_of
 from faena.task import Task
-from faena.tenancy.lanes import lane_named
-from faena.tenancy.shares import Shares, shares_of
 from faena.tenancy.tenants import Tenant, TenantView, busiest, check_lanes
 from faena.values.duration import Duration, to_s, to_us
-from faena.values.ids import Label, as_label
 from faena.values.keywords import known_keywords
 from faena.values.names import check_label, check_name, check_reason
 from faena.values.numbers import check_whole
@@ -96,16 +87,14 @@ class QueueFields(TypedDict, total=False):
     shards: int
 
 
-class Queue:
+class Queue(QueueReader):
     """A queue of an app: its options, its tasks, and what operators can do to it."""
 
     is_remote = False
     """Whether another program declares and serves it."""
 
     def __init__(self, app: Faena, name: str, options: QueueOptions) -> None:
-        self.app = self._app = app
-        self.name = check_name("queue", name)
-        self.options = options
+        super().__init__(app, check_name("queue", name), options)
         self.tasks: dict[str, Task[Any, Any]] = {}
 
     @property
@@ -183,42 +172,6 @@ class Queue:
         self.options.hooks[end, task] = hook.name
         return hook
 
-    # -- reading --------------------------------------------------------------------------------
-
-    async def overview(self) -> Overview:
-        """Counts, holds, settings and workers."""
-        return await (await self._app.runtime()).inspector.overview(self.name)
-
-    async def counts(self) -> dict[str, int]:
-        """Jobs per state; `dead` counts those that are still pending at the desk."""
-        return (await self.overview()).counts
-
-    def handle(self, job_id: Label, *, tenant: Label | None = None) -> Handle[Any]:
-        """A job by its id, and its tenant where tenants choose ids; the broker is not asked."""
-        name, lane = as_label("id", job_id), lane_named(tenant)
-        return Handle(self._app, self.name, name, codec_for(Any), lane)
-
-    async def jobs(
-        self,
-        state: State | str,
-        *,
-        limit: int = 50,
-        cursor: str | None = None,
-        is_newest_first: bool = False,
-        source: Source = "both",
-    ) -> Page:
-        """One page of the jobs in a state; finished ones from the history too, as `source` says."""
-        with arguments():
-            limit = check_whole("limit", limit, least=1, most=1000)
-            check_is("is_newest_first", is_newest_first, bool)
-            check_choice("source", source, ("both", "broker", "history"))
-        state = state_of(state, State)
-        inspector = (await self._app.runtime()).inspector
-        order = {"is_newest_first": is_newest_first}
-        return await inspector.page(
-            self.name, state, limit=limit, cursor=cursor, source=source, **order
-        )
-
     # -- tenants --------------------------------------------------------------------------------
 
     def tenant(self, name: str | None) -> Tenant:
@@ -236,15 +189,6 @@ class Queue:
         check_lanes(self.name, self.options)
         limit = check_whole("limit", limit, least=1, most=1000)
         return await busiest(await self._app.runtime(), self.name, limit)
-
-    async def shares(self, *, minutes: int = 1) -> list[Shares]:
-        """Each tenant's share of the last full minutes, oldest first, and of the current one."""
-        check_lanes(self.name, self.options)
-        minutes = check_whole("minutes", minutes, least=0, most=59)
-        runtime = await self._app.runtime()
-        router = await runtime.routers.of(self.name).names()
-        gone = await TransferCalls(runtime.engine).retired(self.name)
-        return await shares_of(runtime.engine, [*dict.fromkeys([*router, *gone])], minutes)
 
     # -- holds and settings ---------------------------------------------------------------------
 

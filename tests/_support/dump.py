@@ -15,6 +15,7 @@ import msgspec
 
 from faena.engine import Engine
 from faena.engine.keys import Keys
+from faena.values.packed import unpack
 from tests._support.dead_index import wrong
 from tests._support.lua import Lua
 
@@ -39,7 +40,7 @@ READ_ALL = Lua(
     """,
 )
 
-BOOKKEEPING = ("call:", "stats:", "events", "desk")
+BOOKKEEPING = ("call:", "stats:", "stats_hour:", "totals", "events", "desk")
 """Not told as a change; that the desk agrees with the dead jobs is checked in every dump."""
 
 
@@ -183,6 +184,11 @@ def _clock(text: bytes) -> int | float | str:
     return text.decode() if len(text) == 40 else _number(text)
 
 
+def _counted(text: bytes) -> Any:
+    """A counter, or what was measured of a task."""
+    return int(text) if text.isdigit() else unpack(text)
+
+
 def _number(text: bytes) -> int | float:
     return int(text) if text.lstrip(b"-").isdigit() else float(text)
 
@@ -197,7 +203,9 @@ _READERS = {
 }
 _FIELDS: dict[str, Any] = {
     "clock": _clock,
-    "stats": int,
+    "stats": _counted,
+    "stats_hour": _counted,
+    "totals": _counted,
     "specs": bytes,
     "results": bytes,
     "transfer_out": bytes,

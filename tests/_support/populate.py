@@ -35,6 +35,8 @@ async def populate(rig: Rig) -> None:
     await rig.engine.idem(rig.queue, hash="k", verb="begin", owner="job", ttl_ms=60_000, blob=b"")
     await rig.turn(is_sweep=True, about="17 0.1.0 faena_0 box")
     await rig.engine.hold(rig.queue, "pause", None, "ops")
+    await rig.engine.command("HSET", rig.queue, "stats_hour:472222", "enqueued", "1")
+    await rig.engine.command("EXPIRE", rig.queue, "stats_hour:472222", 600)
     desk = DeskCalls(rig.engine)
     await desk.alert(rig.queue, {"dead_many": "1"})
     await desk.redrives(rig.queue, "begin", "r", new_redrive())

@@ -92,7 +92,7 @@ class Rig:
         *settled: tuple[str, str, Outcome],
         worker: str = "worker",
         call: str | None = None,
-        samples: Mapping[str, int] | None = None,
+        samples: Mapping[str, Any] | None = None,
         is_sweep: bool = False,
         about: str = "",
     ) -> Exchanged:
@@ -139,7 +139,8 @@ class Rig:
         total: dict[str, int] = {}
         for name, minute in (await self.dump()).items():
             if name.startswith("stats:"):
-                for counter, number in minute.items():
+                counters = (one for one in minute.items() if isinstance(one[1], int))
+                for counter, number in counters:
                     total[counter] = total.get(counter, 0) + number
         return total
 

@@ -75,7 +75,8 @@ def exchange(
 ) -> Args:
     """An exchange that settles `running`, and others, which it does not hold."""
     who = {"caller": "worker", "lease": "call9999", "worker": "worker"}
-    asked = {"want": want, "sweep": sweep, "samples": pack({"ran:5": 3}), "least_us": 30 * SECOND}
+    tasks = {"task:send": [1, 1, 0, 0, [5, 5, 1], [7, 7, 1], [12, 12, 1]]}
+    asked = {"want": want, "sweep": sweep, "samples": pack(tasks), "least_us": 30 * SECOND}
     return said("exchange", *settled, at=at, **who, **asked, plain=plain, kept=kept)
 
 

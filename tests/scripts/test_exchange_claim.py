@@ -118,11 +118,13 @@ async def test_a_worker_with_many_shards_is_known_until_it_has_swept_them_twice(
 
 
 async def test_samples_are_added_to_the_counters(rig: Rig) -> None:
-    await rig.turn(samples={"run:12": 3, "wait:1": 1})
-    await rig.turn(samples={"run:12": 2})
-    counters = await rig.counters()
-    assert (counters["run:12"], counters["wait:1"]) == (5, 1)
-    assert "stats:28333333" in (await rig.dump()).mortal
+    sent = [1, 1, 0, 0, [5, 5, 1], [7, 7, 1], [12, 12, 1]]
+    await rig.turn(samples={"task:send": sent})
+    await rig.turn(samples={"task:send": sent})
+    dump = await rig.dump()
+    both = [2, 2, 0, 0, [10, 5, 2], [14, 7, 2], [24, 12, 2]]
+    assert dump["stats:28333333"]["task:send"] == both
+    assert "stats:28333333" in dump.mortal
 
 
 async def test_a_repeated_call_gets_its_claims_again_and_changes_nothing(rig: Rig) -> None:

@@ -207,6 +207,7 @@ async def test_a_job_that_nobody_keeps_leaves_nothing(rig: Rig, outcome: Outcome
         "call:producer",
         "call:worker",
         "stats:28333333",
+        "totals",
     }
     assert (await rig.dump())["clock"]["removed"] == 1
 

@@ -15,7 +15,7 @@ async def test_a_queue_at_one_instant(rig: Rig) -> None:
     await rig.claim()
     await rig.add("delayed", delay=SECOND)
     await rig.engine.hold("q", "pause", None, "ops")
-    await rig.turn(is_sweep=True, about="17 0.1.0 faena_0 box")
+    await rig.turn(is_sweep=True, about="17 0.1.0 faena_0 slots=3 box")
     seen = await rig.engine.overview("q")
     assert (seen.queue, seen.at, seen.enqueued, seen.removed) == ("q", T0, 5, 0)
     assert seen.counts == {
@@ -32,7 +32,7 @@ async def test_a_queue_at_one_instant(rig: Rig) -> None:
     assert seen.dealt_with == {"retried": 0, "discarded": 0, "resolved": 0}
     until = int((await rig.dump())["workers"][0][1])
     assert until > T0
-    assert seen.workers == (WorkerView("worker", T0, "box", 17, "0.1.0", listed_until=until),)
+    assert seen.workers == (WorkerView("worker", T0, "box", 17, "0.1.0", 3, until),)
 
 
 async def test_dead_jobs_that_somebody_has_dealt_with_are_counted_apart(rig: Rig) -> None:

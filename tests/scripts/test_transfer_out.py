@@ -305,5 +305,5 @@ async def test_a_spent_lane_leaves_no_trace_but_its_debt(rig: Rig, transfer: Tra
     await transfer.move(["@a"], "a", "b")
     left = set(await rig.dump()) - {"conf", "clock", "events", "wake"}
     kinds = {name.partition(":")[0] for name in left}
-    assert kinds == {"call", "debts", "shares", "stats"}
+    assert kinds == {"call", "debts", "shares", "stats", "totals"}
     await transfer.check()

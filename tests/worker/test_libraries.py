@@ -129,7 +129,7 @@ async def test_a_worker_names_its_library_where_it_serves(server: Server) -> Non
             return [one.split(b" ")[3].decode() for one in said] == [library_name()]
 
         await eventually(named)
-    assert about_this_process().split(" ")[2] == library_name()
+    assert about_this_process(3).split(" ")[2] == library_name()
 
 
 async def test_who_misses_its_library_has_it_back_with_the_same_call(server: Server) -> None:

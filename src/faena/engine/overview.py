@@ -8,6 +8,9 @@ from typing import Any
 from faena.engine.scripts import pairs, text_pairs
 from faena.values.view import View
 
+_SLOTS = "slots="
+"""Workers of older versions do not tell them."""
+
 
 class Hold(View, frozen=True):
     """Why a queue is not served."""
@@ -28,6 +31,8 @@ class WorkerView(View, frozen=True):
     host: str | None = None
     pid: int | None = None
     version: str | None = None
+    slots: int | None = None
+    """How many jobs of the queue it runs at a time while it has no others."""
     listed_until: int | None = None
     """When it counts as gone unless it calls before; for a killed worker, this instant no longer
     changes."""
@@ -60,20 +65,30 @@ class Overview(View, frozen=True):
 def read_overview(shard: str, reply: Sequence[Any]) -> Overview:
     """Read the script's answer for a shard."""
     now, counts, holds, conf, clock, workers, dealt, about = reply
-    totals, said = pairs(clock), pairs(about)
+    totals = pairs(clock)
     return Overview(
         queue=shard,
         at=now,
         counts=pairs(counts),
         dealt_with=pairs(dealt),
-        holds=tuple(_hold(name, text) for name, text in pairs(holds).items()),
+        holds=read_holds(holds),
         settings=text_pairs(conf),
-        workers=tuple(
-            _worker(name, said.get(name), int(float(until)))
-            for name, until in pairs(workers).items()
-        ),
+        workers=read_workers(workers, about),
         enqueued=int(totals.get("enqueued", 0)),
         removed=int(totals.get("removed", 0)),
+    )
+
+
+def read_holds(flat: Sequence[Any]) -> tuple[Hold, ...]:
+    """Holds as the server keeps them: reason, text, reason, text …"""
+    return tuple(_hold(name, text) for name, text in pairs(flat).items())
+
+
+def read_workers(listed: Sequence[Any], about: Sequence[Any]) -> tuple[WorkerView, ...]:
+    """Workers by when they count as gone, and what each says of itself."""
+    said = pairs(about)
+    return tuple(
+        _worker(name, said.get(name), int(float(until))) for name, until in pairs(listed).items()
     )
 
 
@@ -86,5 +101,7 @@ def _worker(name: str, said: bytes | None, listed_until: int) -> WorkerView:
     """The view of a worker, from its own description if there is one."""
     if not said:
         return WorkerView(name, listed_until=listed_until)
-    since, pid, version, _, host = said.decode().split(" ", 4)
-    return WorkerView(name, int(since), host, int(pid), version, listed_until)
+    since, pid, version, _, rest = said.decode().split(" ", 4)
+    slots, _, host = rest.partition(" ") if rest.startswith(_SLOTS) else ("", "", rest)
+    number = int(slots.removeprefix(_SLOTS)) if slots else None
+    return WorkerView(name, int(since), host, int(pid), version, number, listed_until)

@@ -56,7 +56,8 @@ class Turn(NamedTuple):
     call: str
     want: int
     settled: Sequence[Settlement] = ()
-    samples: Mapping[str, int] | None = None
+    samples: Mapping[str, Any] | None = None
+    """What the worker has measured of its jobs, as minutes.lua reads it."""
     is_sweep: bool = False
     least_lease_us: int = 0
     """The least length of this call's leases, whatever the queue's settings are."""

@@ -262,6 +262,8 @@ class Relocation:
         await self._thaw_rest(table)
         kept = {shard.name for shard in table.all(self._queue)}
         given_up = [shard for shard in shards if shard not in kept]
+        for shard in given_up:
+            await self._transfer.count(self._queue, table.epoch, shard)
         await self._transfer.decide(self._queue, "finish", table.epoch, *given_up)
         for shard in given_up:
             await self._transfer.retire(shard, table.epoch)

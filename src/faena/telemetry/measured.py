@@ -41,6 +41,11 @@ class Measured:
         self.exemplar: Exemplar | None = None
         """The last attempt that belongs to a trace."""
 
+    def packed(self) -> list[int | list[int]]:
+        """To be sent, as minutes.lua reads it."""
+        numbers = [self.started, self.completed, self.retried, self.dead]
+        return [*numbers, self.waits.packed(), self.runs.packed(), self.totals.packed()]
+
     def add(self, other: Measured) -> None:
         """Count what another one has measured since."""
         self.started += other.started

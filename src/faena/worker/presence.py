@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import os
 import socket
 from collections.abc import Iterable
@@ -15,15 +16,20 @@ _LONGEST_S = 1.0
 """The longest time that a stop waits for an unreachable broker."""
 
 
-def about_this_process() -> str:
-    """Pid, version, library and host, as `sign_in` in lua/lib/worker/presence.lua keeps them."""
+def about_this_process(slots: int) -> str:
+    """Pid, version, library, slots and host, as lua/lib/worker/presence.lua keeps them."""
+    host = socket.gethostname() or "?"
+    return f"{os.getpid()} {_release()} {library_name()} slots={slots} {host}"
+
+
+@functools.cache
+def _release() -> str:
     from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415 - slow to load
 
     try:
-        release = version("faena")
+        return version("faena")
     except PackageNotFoundError:  # run from its source
-        release = "?"
-    return f"{os.getpid()} {release} {library_name()} {socket.gethostname() or '?'}"
+        return "?"
 
 
 async def sign_out(engine: Engine, worker: str, shards: Iterable[str]) -> None:

@@ -28,6 +28,7 @@ from faena.producing.batcher import CallIds
 from faena.resilience.fallback import tell_of_job
 from faena.resilience.push import UpstreamPush
 from faena.sharding.routing_table import Shard
+from faena.telemetry.measured import Measurements
 from faena.values.shards import queue_of
 from faena.worker.background_services import BackgroundServices
 from faena.worker.blocked_loop import BlockedLoop, Blocker
@@ -86,8 +87,9 @@ class Worker:
         self._queues = queues
         self._middleware, self._dead_letters = middleware, dead_letters
         self._background = background
-        self._slots = Slots(self.options.concurrency)
-        self._leases = Leases()
+        self._slots, self._leases = Slots(self.options.concurrency), Leases()
+        self.measured: Measurements = {}
+        """What it has measured of its jobs, by queue and task; it lags by a second."""
         self._calls = CallIds()
         self._threads = Threads(1)
         self._runners: dict[str, Runner] = {"thread": self._threads}
@@ -230,6 +232,7 @@ class Worker:
         return Shared(
             engine=self._engine,
             worker=self.options.name,
+            measured=self.measured,
             slots=self._slots,
             leases=self._leases,
             calls=self._calls,

@@ -60,3 +60,9 @@ def test_one_figure_that_must_be_none_and_is_not_spoils_the_verdict() -> None:
     assert verdict.is_good
     verdict.none("doubled", 1, "")
     assert not verdict.is_good
+
+
+def test_the_busiest_time_is_the_shortest_with_four_fifths() -> None:
+    burst = [NOON + SECOND * one for one in range(40, 48)]
+    assert count.busiest([NOON, *burst, NOON + SECOND * 500]) == (burst[0], burst[-1])
+    assert count.busiest([NOON]) == (NOON, NOON)

@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeVar
 
+import msgspec
+
+from faena.engine.calls.statistics import StatisticsCalls
 from faena.engine.engine import Engine
 from faena.engine.scripts import text_pairs, texts
 from faena.errors import ShardsChanged
@@ -68,6 +71,13 @@ class TransferCalls:
         """Begin, publish or finish a change; False if another program was faster."""
         reply = await self._engine.ask("shards", queue, *names, verb=verb, epoch=epoch, **named)
         return reply[:1] != [b"STALE"]
+
+    async def count(self, queue: str, epoch: int, shard: str) -> None:
+        """Tell the first shard what one that will be given up has counted, ever."""
+        totals = await StatisticsCalls(self._engine).totals(shard)
+        packed = msgspec.msgpack.encode(totals)
+        named = {"verb": "count", "epoch": epoch}
+        await self._engine.ask("shards", queue, shard, packed, **named)
 
     async def retired(self, queue: str) -> list[str]:
         """Shards retired within the last hour."""

@@ -110,14 +110,14 @@ class Executor:  # size: the whole way of an attempt, in one place
         now: int,
         claimed_at: int,
         fresh_until: float = math.inf,
-    ) -> None:
-        """Start an attempt for each claim; outcomes arrive through `on_done`.
+    ) -> list[Attempt]:
+        """Start an attempt for each claim that can begin; outcomes arrive through `on_done`.
 
         A job counts as started at its claim; `now` decides whether it has expired. If a handler
         would start after `fresh_until`, its lease is checked first.
         """
         self._judge.now = now
-        begun = self._begin(claims, claimed_at)
+        begun = all_begun = self._begin(claims, claimed_at)
         for attempt in begun:
             attempt.fresh_until = fresh_until
         if self._has_batches:
@@ -126,6 +126,7 @@ class Executor:  # size: the whole way of an attempt, in one place
             self._spawn(self._resume(lost))
             begun = [attempt for attempt in begun if attempt not in lost]
         self._proceed(begun)
+        return all_begun
 
     async def _resume(self, lost: Sequence[Attempt]) -> None:
         """Go on with jobs that a worker may have handed over before it died."""

@@ -19,7 +19,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from faena.engine import Engine
@@ -27,6 +27,7 @@ from faena.engine.scripts import Claim, Exchanged, Settlement, Turn
 from faena.options import Order, QueueOptions
 from faena.outcomes import Completed, Outcome
 from faena.producing.batcher import CallIds
+from faena.telemetry.measured import Measurements
 from faena.values.shards import queue_of
 from faena.worker.execute.attempt_state import Attempt, Stop
 from faena.worker.execute.executor import Executor
@@ -64,6 +65,8 @@ class Shared:
 
     engine: Engine
     worker: str
+    measured: Measurements
+    """What this process has measured of its jobs."""
     slots: Slots
     leases: Leases
     calls: CallIds
@@ -76,11 +79,9 @@ class Shared:
     """Called when a shard has nothing left to claim."""
     on_outbox: Callable[[str], None]
     """Called with a shard that has messages for other shards."""
-    about: str = field(default_factory=about_this_process)
-    """The worker's description: pid, version, library, host."""
 
 
-class Fetcher:
+class Fetcher:  # size: the exchange loop, in one place
     """The exchange loop of one shard."""
 
     def __init__(
@@ -92,20 +93,20 @@ class Fetcher:
         executor: Callable[[Fetcher], Executor],
     ) -> None:
         """`executor` creates the executor of its jobs."""
-        self.shard, self._queue = shard, queue_of(shard)
-        self._options, self._notes = options, notes
+        self.shard, self._options, self._notes = shard, options, notes
         self.ask = Exchanger(shared.engine, shared.worker, shard, shared.calls).ask
         """Send a turn until it is answered."""
         self._shared = shared
-        self._slots, self._leases = shared.slots, shared.leases
-        self._calls, self._pace = shared.calls, shared.pace
+        self._slots, self._leases, self._calls = shared.slots, shared.leases, shared.calls
+        self._pace = shared.pace
+        self._about = about_this_process(shared.slots.bound(options.concurrency))
         self.freshness = Freshness(shard, shared.least_lease_us, shared.engine.renew)
         self._channels = 2 if options.concurrency >= _TWO_CHANNELS_FROM else 1
         self.claim_size = ClaimSize(-(-options.concurrency // self._channels))
         # A job in a chain costs the server three times as much as another job.
         self._batch = BATCH if options.order is Order.NONE else BATCH // 3
         self._settled: deque[Settlement] = deque()
-        self._samples = Samples(options)
+        self.samples = Samples(queue_of(shard), options, shared.measured)
         self._news = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
         self._must_look = True
@@ -148,7 +149,7 @@ class Fetcher:
     def done(self, claim: Claim, outcome: Outcome | None, attempt: Attempt | None) -> None:
         """An attempt ended; without an outcome, its lease was lost and nothing is settled."""
         if attempt is not None:
-            self._samples.ran(int((time.monotonic() - attempt.started) * 1e6))
+            self.samples.ended(attempt, outcome)
         if outcome is None:
             self._leases.end(self.shard, claim.id, claim.lease)
         elif self._notes.has(claim.id):
@@ -222,6 +223,7 @@ class Fetcher:
             and not self.executor.running
             and not self._in_flight
             and not self._spare
+            and self.samples.is_empty
         )
         return self._is_over
 
@@ -232,7 +234,8 @@ class Fetcher:
     def _next_turn(self) -> Turn | None:
         """The next exchange to send; None when there is nothing to settle or claim."""
         want = self._reserve()
-        if not want and not self._settled and not self._must_look:
+        has_told = self.samples.is_empty or not self.is_closing
+        if has_told and not (want or self._settled or self._must_look):
             return None
         self._must_look = False
         return self._turn(want, self._settlements())
@@ -266,9 +269,10 @@ class Fetcher:
         is_sweep = now >= self._sweep_at - _EARLY_S
         if is_sweep:
             self._sweep_at = now + self._shared.sweep_s()
-        samples = self._samples.take(now) if settled or is_sweep else None
+        is_last = self.is_closing
+        samples = self.samples.take(now, is_last=is_last, is_ahead=not (settled or is_sweep))
         sweep_us = round((self._sweep_at - now) * 1e6)
-        sweep = (is_sweep, self._shared.least_lease_us, sweep_us, self._shared.about)
+        sweep = (is_sweep, self._shared.least_lease_us, sweep_us, self._about)
         return Turn(self._calls(), want, settled, samples, *sweep, asked_at=now)
 
     def _reserve(self) -> int:
@@ -305,7 +309,7 @@ class Fetcher:
     def _note(self, turn: Turn, exchanged: Exchanged) -> None:
         self.answered_at = time.monotonic()
         self._leases.settled(self.shard, turn.settled)
-        log_losses(self._queue, exchanged)
+        log_losses(queue_of(self.shard), exchanged)
         claimed = exchanged.claimed
         if len(claimed) < turn.want:
             self._slots.give_back(self.shard, turn.want - len(claimed))
@@ -316,7 +320,6 @@ class Fetcher:
         self._schedule(exchanged)
         if exchanged.has_outbox:
             self._shared.on_outbox(self.shard)
-        self._samples.claimed(exchanged)
         self._news.set()
 
     def _start(self, turn: Turn, exchanged: Exchanged) -> None:
@@ -347,10 +350,10 @@ class Fetcher:
         """
         over = time.monotonic() + _GRACE_S
         self._part_with(claimed)
-        self.executor.start(claimed, exchanged.now, exchanged.claimed_at, fresh_until)
+        begun = self.executor.start(claimed, exchanged.now, exchanged.claimed_at, fresh_until)
+        self.samples.begun(begun)
         running = self.executor.running
-        begun = [attempt for claim in claimed if (attempt := running.get(claim.id))]
-        held = [(attempt.claim.id, over + attempt.timeout_s) for attempt in begun]
+        held = [(one.claim.id, over + one.timeout_s) for one in begun if one.claim.id in running]
         self._leases.take(self.shard, claimed[0].lease, held)
 
     def _part_with(self, claimed: list[Claim]) -> None:

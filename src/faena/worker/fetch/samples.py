@@ -1,55 +1,122 @@
-"""Histograms of how long jobs waited and ran, collected between two exchanges.
+"""What the jobs of a shard have taken, by task: measured here, counted by the server.
 
-The buckets are powers of two, in microseconds.
+An exchange brings it along about once a second, and the last one of a worker that stops. A worker
+that is killed loses what it has measured since.
 """
 
 from __future__ import annotations
 
-from faena.engine.envelope import is_chained
-from faena.engine.scripts import Exchanged
-from faena.options import QueueOptions
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-_BUCKETS = 64
+from faena.engine.envelope import facts_in, is_chained
+from faena.engine.scripts import Claim
+from faena.job import Job
+from faena.options import QueueOptions
+from faena.outcomes import Buried, Completed, Outcome, Retried, Snoozed
+from faena.telemetry.measured import Exemplar, Measured, Measurements
+from faena.worker.execute.attempt_state import Attempt
+
 _EVERY_S = 1.0
 _NO_SPEC = b"000\n"
+_TRACE = "traceparent"
 
 
 class Samples:
-    """Counters that an exchange adds to the queue's statistics per minute."""
+    """Measures the attempts of one shard."""
 
-    def __init__(self, options: QueueOptions) -> None:
-        self._step_us, self._boost = options.age_step_us, options.retry_boost
-        self._waits = [0] * _BUCKETS
-        self._runs = [0] * _BUCKETS
+    def __init__(self, queue: str, options: QueueOptions, measured: Measurements) -> None:
+        """`measured` is of the whole process, and grows with each exchange."""
+        self._queue = queue
+        self._boost_us = options.retry_boost * options.age_step_us
+        self._step_us = options.age_step_us
+        self._measured = measured
+        self._tasks: dict[str, Measured] = {}
         self._taken_at = 0.0
 
-    def claimed(self, exchanged: Exchanged) -> None:
-        """Count how long each job was ready until its claim.
+    @property
+    def is_empty(self) -> bool:
+        """Whether the server knows everything."""
+        return not self._tasks
 
-        The time it became ready is its score without the parts of priority and attempts.
+    def begun(self, attempts: Sequence[Attempt]) -> None:
+        """Count attempts that a claim has brought, and how long their jobs were ready before."""
+        tasks = self._tasks
+        for attempt in attempts:
+            name = attempt.handler.name
+            measured = tasks.get(name)
+            if measured is None:
+                measured = tasks[name] = Measured()
+            measured.started += 1
+            claim, job = attempt.claim, attempt.job
+            ready_us = job.enqueued_us
+            if claim.attempts or claim.enqueued_at:
+                ready_us = self._ready_us(claim)
+            measured.waits.add(job.started_us - ready_us)
+
+    def _ready_us(self, claim: Claim) -> int:
+        """When a job that has run or was postponed became ready: what its score would be without
+        its priority and its attempts."""
+        spec = claim.spec or _NO_SPEC
+        if is_chained(spec):
+            return int(claim.score)
+        worth = (claim.priority or int(spec[:3])) * self._step_us - claim.attempts * self._boost_us
+        return int(claim.score) - worth
+
+    def ended(self, attempt: Attempt, outcome: Outcome | None) -> None:
+        """Count how an attempt has ended, and how long it and, if it is completed, its job took."""
+        name = attempt.handler.name
+        measured = self._tasks.get(name)
+        if measured is None:
+            measured = self._tasks[name] = Measured()
+        run_us = int((time.monotonic() - attempt.started) * 1e6)
+        kind = type(outcome)
+        if kind is Completed:
+            measured.completed += 1
+            job = attempt.job
+            since_us = job.enqueued_us
+            if attempt.claim.enqueued_at:
+                since_us = _since_us(attempt.claim, job)
+            measured.totals.add(job.started_us - since_us + run_us)
+        elif kind is Retried:
+            measured.retried += 1
+        elif kind is Buried:
+            measured.dead += 1
+        elif isinstance(outcome, Snoozed) and outcome.is_parked:
+            return  # its handler has not begun
+        measured.runs.add(run_us)
+        if attempt.job.headers:
+            _note_trace(measured, attempt.job.headers, run_us)
+
+    def take(
+        self, now: float, *, is_last: bool = False, is_ahead: bool = False
+    ) -> dict[str, list[Any]] | None:
+        """What is new, by the names of the server's fields; at most once a second but the last.
+
+        A call that is sent ahead may wait on the server for long, and takes nothing along.
         """
-        counts, until, step_us = self._waits, exchanged.claimed_at, self._step_us
-        for claim in exchanged.claimed:
-            spec, steps = claim.spec or _NO_SPEC, 0
-            if spec[3] == 10 or not is_chained(spec):
-                steps = (claim.priority or int(spec[:3])) - self._boost * claim.attempts
-            us = until - int(claim.score - steps * step_us)
-            counts[us.bit_length() if us > 0 else 0] += 1
-
-    def ran(self, us: int) -> None:
-        """Count the duration of an attempt."""
-        self._runs[us.bit_length()] += 1
-
-    def take(self, now: float) -> dict[str, int] | None:
-        """Return and reset the counters by name (`wait:17`, `run:4`), at most once a second."""
-        if now - self._taken_at < _EVERY_S:
+        is_early = is_ahead or now - self._taken_at < _EVERY_S
+        if not self._tasks or (is_early and not is_last):
             return None
         self._taken_at = now
-        taken = {
-            f"{name}:{bucket}": number
-            for name, counts in (("wait", self._waits), ("run", self._runs))
-            for bucket, number in enumerate(counts)
-            if number
-        }
-        self._waits, self._runs = [0] * _BUCKETS, [0] * _BUCKETS
-        return taken
+        taken, self._tasks = self._tasks, {}
+        for task, measured in taken.items():
+            known = self._measured.get((self._queue, task))
+            if known is None:
+                known = self._measured[self._queue, task] = Measured()
+            known.add(measured)
+        return {f"task:{task}": measured.packed() for task, measured in taken.items()}
+
+
+def _since_us(claim: Claim, job: Job) -> int:
+    """When a job that was postponed was enqueued, or due if its producer delayed it."""
+    facts = facts_in(claim.spec or _NO_SPEC)
+    return max(job.enqueued_us + int(facts.get("delay", 0)), int(facts.get("at", 0)))
+
+
+def _note_trace(measured: Measured, headers: Mapping[str, str], run_us: int) -> None:
+    """Note an attempt that belongs to a trace: version-trace-span-flags, of W3C."""
+    trace = headers.get(_TRACE, "")[3:35]
+    if len(trace) == 32:
+        measured.exemplar = Exemplar(trace, run_us, time.time())

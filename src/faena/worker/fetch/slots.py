@@ -113,6 +113,10 @@ class Slots:
         together = sum(pool.limit for pool in self._pools.values())
         return together if self._total is None else min(together, self._total)
 
+    def bound(self, concurrency: int) -> int:
+        """How many jobs of a pool may run at a time while no other pool is busy."""
+        return concurrency if self._total is None else min(concurrency, self._total)
+
     def used(self, shard: str) -> int:
         """Jobs of the shard that hold a slot."""
         return self._shares[shard].used

@@ -15,7 +15,7 @@
 --          zsets · holds hash · window lists · wake, workers zsets · about hash · events stream
 --@args     caller, lease, worker, want, sweep?, samples?, least_us, plain, kept, settled...
 --          lease is the id of the call; sweep the us until the next, and what the worker says of itself, '' when this
---          is none; samples are packed, counter -> number; leases last least_us at least. Settled are so many
+--          is none; samples are packed, see minutes.lua; leases last least_us at least. Settled are so many
 --          id · lease as are plain (completed without a result), so many id · lease · result as are kept, and then
 --          id · lease · kind · number · said · note …: see settle_other_outcomes.lua
 -- returns  now · next_at (0: nothing to wait for) · gate · more 1|0, and 2 for mail · lost ids · (id · score) … ·
@@ -124,9 +124,7 @@ if context.has_messages or sweep_us and call('EXISTS', key('recipients'), key('p
   more = more + 2
 end
 
-for name, number in pairs(samples) do
-  count(tostring(name), count_in(number, 0))
-end
+count_tasks(samples)
 if sweep_us then
   sign_in(worker, now + math.max(2 * lease_us, 2 * sweep_us, PRESENCE_US), sweep, now)
 end

@@ -1,5 +1,5 @@
 --- Remove whatever a queue without jobs still owns.
---@include keys
+--@include keys, minutes
 --@exports delete_all_keys
 local HISTORY_TTL_S = 7 * 86400
 
@@ -15,6 +15,7 @@ end
 
 local function delete_all_keys()
   leave_history()
+  close_minutes()
   for _, to in ipairs(call('HKEYS', key('message_streams'))) do
     call('UNLINK', key('messages:' .. to))
   end
@@ -29,7 +30,7 @@ local function delete_all_keys()
   end
   call('UNLINK', key('lanes'), key('ring'), key('parked'), key('debts'), key('heads'), key('tenants'), key('learned'),
     key('aside'), key('shards'), key('moves'), key('transfer_out'), key('transfer_in'), key('late'), key('throttled'),
-    key('retired'), key('retired_messages'))
+    key('retired'), key('retired_messages'), key('retired_stats'))
   call('UNLINK', key('redrives'), key('desk_alerts'), key('recipients'), key('message_streams'), key('received'),
     key('pending_sends'), key('schedules'), key('schedule_due'), key('upstreams'), key('troubled'),
     key('features'), key('forgotten'), key('reserved'), key('lots'), key('lot_ends'))

@@ -1,17 +1,25 @@
 --- What a call did, recorded once for the whole batch: minute counters and one event.
---@include safe_read, keys, now, queue_settings
---@exports count, record_action, record_event, is_first_shard, record_one_event, flush_event
+--@include safe_read, keys, now, queue_settings, minutes
+--@exports count, count_tasks, record_action, record_event, is_first_shard, record_one_event, flush_event
 --@state counts = {}   -- counter -> number
+--@state tasks = {}   -- what a worker has measured: task:<name> -> see minutes.lua
 --@state event_fields = {}   -- event field, ids, event field, ids, …
 --@state worker = ''   -- whose call it is, if a worker's
 --@state by = ''   -- else who asked for it, if that is known
 --@ending flush_event
-local STATS_TTL_S = 30 * 86400
-
 local function count(name, number)
   if number > 0 then
     local counts = context.counts
     counts[name] = (counts[name] or 0) + number
+  end
+end
+
+--- Add what a worker has measured of its jobs, by task.
+local function count_tasks(tasks)
+  for name, task in pairs(tasks) do
+    if type(name) == 'string' and string.find(name, '^task:') then
+      context.tasks[name] = task
+    end
   end
 end
 
@@ -35,37 +43,31 @@ local function is_first_shard()
   return not string.find(key(''), '{[^}]*/')
 end
 
-local minute_at, minute_name = 0, ''   -- kept from call to call: what the minute is called
-
-local function minute_of(now)
-  local minute = math.floor(now / 60000000)
-  if minute ~= minute_at then
-    minute_at, minute_name = minute, 'stats:' .. whole(minute)
-  end
-  return key(minute_name)
-end
-
 --- The whole of it, for a call that has done one thing to one job.
-local function record_one_event(name, id, now, kept, worker)
-  local minute = minute_of(now)
-  if bump(minute, name, 1) == 1 then
-    call('EXPIRE', minute, STATS_TTL_S)
+local function record_one_event(name, id, at, kept, worker)
+  local now = now_us()
+  if bump(minute_of(now), name, 1) == 1 then
+    count_minute(now)
   end
   if kept and kept > 0 then
-    call('XADD', key('events'), 'MAXLEN', '~', kept, '*', 'at', now, 'worker', worker, name, id)
+    call('XADD', key('events'), 'MAXLEN', '~', kept, '*', 'at', at, 'worker', worker, name, id)
   end
 end
 
 --- Write both; a call that has nothing to record needs no settings either.
 local function flush_event()
   local counts, fields = context.counts, context.event_fields
-  if next(counts) then
-    local minute, fresh = minute_of(now_us()), false
+  if next(counts) or next(context.tasks) then
+    local now = now_us()
+    local minute, is_first = minute_of(now), next(context.tasks) ~= nil
     for name, number in pairs(counts) do
-      fresh = bump(minute, name, number) == number or fresh
+      is_first = bump(minute, name, number) == number or is_first
     end
-    if fresh then
-      call('EXPIRE', minute, STATS_TTL_S)
+    for name, task in pairs(context.tasks) do
+      add_task(minute, name, task)
+    end
+    if is_first then
+      count_minute(now)
     end
   end
   local kept = fields[1] and (context.conf or conf_now()).events_kept or 0

@@ -1,5 +1,5 @@
 --- Which workers are there: `workers` by when they are presumed gone, and `about`, what each says of itself.
---   about   worker -> since · pid · version · library of scripts · host
+--   about   worker -> since · pid · version · library of scripts · slots=number · host
 --@include keys, safe_read, check_arguments
 --@exports sweep_of, sign_in
 local GONE_OF_CALL = 100

@@ -1,0 +1,36 @@
+"""How a shard is at one instant, in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from faena.engine.engine import Engine
+from faena.engine.overview import Hold, WorkerView, read_holds, read_workers
+from faena.engine.scripts import pairs
+
+
+class ShardFacts(NamedTuple):
+    """What the script `snapshot` tells."""
+
+    now: int
+    counts: Mapping[str, int]
+    holds: tuple[Hold, ...]
+    workers: tuple[WorkerView, ...]
+    totals: Mapping[str, int]
+    ready_since: int | None
+    """Since when the job that comes first is ready; None if none is."""
+
+
+async def read_shard(engine: Engine, shard: str) -> ShardFacts:
+    """One call, after one that stores the jobs in `arrivals`."""
+    await engine.take_in(shard)
+    now, counts, holds, workers, about, totals, since = await engine.ask("snapshot", shard)
+    return ShardFacts(
+        now=now,
+        counts=pairs(counts),
+        holds=read_holds(holds),
+        workers=read_workers(workers, about),
+        totals={name: int(number) for name, number in pairs(totals).items()},
+        ready_since=int(since) if since else None,
+    )

@@ -1,0 +1,101 @@
+"""What a shard has counted and measured, by minute, by hour and ever."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Literal, NamedTuple
+
+import msgspec
+
+from faena.engine.engine import Engine
+from faena.engine.scripts import pairs, texts
+from faena.values.packed import unpack
+
+AT_ONCE: Final = 60
+"""Minutes, or hours, in one call."""
+
+_TASK: Final = "task:"
+
+Unit = Literal["minute", "hour"]
+
+
+class TaskFacts(NamedTuple):
+    """What workers have measured of the jobs of one task."""
+
+    started: int
+    completed: int
+    retried: int
+    dead: int
+    waits: list[int]
+    """The sum, then bucket, number, bucket, number …"""
+    runs: list[int]
+    totals: list[int]
+
+
+class Counted(NamedTuple):
+    """What happened in one minute or hour."""
+
+    at: int
+    """Minutes, or hours, since 1970."""
+    counters: Mapping[str, int]
+    tasks: Mapping[str, TaskFacts]
+
+
+class StatisticsCalls:
+    """The script calls that read statistics."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    async def now(self, shard: str) -> tuple[int, int | None]:
+        """The server's instant, and the minute that is counted now; None if none ever was."""
+        now, counted, *_ = await self._ask(shard, "minute", 1, 0)
+        return now, int(counted) if counted else None
+
+    async def totals(self, shard: str) -> dict[str, int]:
+        """How often each thing ever happened."""
+        _, _, _, flat = await self._ask(shard, "total", 0, 0)
+        return {name: int(number) for name, number in pairs(flat).items()}
+
+    async def counted(self, shard: str, unit: Unit, first: int, last: int) -> list[Counted]:
+        """Those minutes or hours of a range, its last one included, in which anything happened."""
+        starts = range(first, last + 1, AT_ONCE)
+        parts = await asyncio.gather(
+            *(self._ask(shard, unit, one, min(last, one + AT_ONCE - 1)) for one in starts)
+        )
+        return [_counted(part[i], part[i + 1]) for part in parts for i in range(2, len(part), 2)]
+
+    async def _ask(self, shard: str, unit: str, first: int, last: int) -> list[Any]:
+        return await self._engine.ask("statistics", shard, unit=unit, first=first, last=last)
+
+    async def retired(self, queue: str) -> list[str]:
+        """Shards retired within the last thirty days."""
+        return texts(await self._engine.command("ZRANGE", queue, "retired_stats", 0, -1))
+
+
+def _counted(at: int, flat: Sequence[Any]) -> Counted:
+    counters: dict[str, int] = {}
+    tasks: dict[str, TaskFacts] = {}
+    for name, value in pairs(flat).items():
+        if name.startswith(_TASK):
+            if facts := _facts(value):
+                tasks[name.removeprefix(_TASK)] = facts
+        else:
+            counters[name] = _number(value)
+    return Counted(at, counters, tasks)
+
+
+def _number(text: bytes) -> int:
+    try:
+        return int(float(text))
+    except (ValueError, OverflowError):
+        return 0
+
+
+def _facts(packed: bytes) -> TaskFacts | None:
+    """None if it cannot be read."""
+    try:
+        return msgspec.convert(unpack(packed), TaskFacts, strict=False)
+    except (msgspec.MsgspecError, ValueError):
+        return None
