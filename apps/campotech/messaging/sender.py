@@ -1,8 +1,9 @@
 """Sends messages to customers, each once as far as WhatsApp can tell.
 
 WhatsApp knows no idempotency. So a message is written down before it is sent, and its id travels
-with it: statuses name it. An attempt that finds the message as sent by an earlier one has waited
-for its backoff: if no status has come by then, WhatsApp does not have the message.
+with it: statuses name it. An attempt that finds it as tried by an earlier one waits for a status
+before it sends it again: for the backoff where the answer was lost, for `_STATUS_WAIT` where the
+worker was. If none has come by then, WhatsApp does not have the message.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from apps.providers.whatsapp import (
     Text,
     UnknownOutcome,
 )
-from faena import Discard, Job, Upstream
+from faena import Discard, Job, Snooze, Upstream
 from faena.pg import Connection
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 
 _OLDEST: Final = timedelta(days=1)
 """A message that could not be sent for a day says nothing any more."""
+_STATUS_WAIT: Final = timedelta(seconds=30)
+"""How long a status may take; the network does not follow the pace."""
 _NUMBER: Final = "SELECT phone_number_id FROM campotech.organizations WHERE id = %s"
 _CONVERSATION: Final = """
     INSERT INTO campotech.conversations (id, organization_id, phone, customer_id)
@@ -57,6 +60,10 @@ _END: Final = """
     UPDATE campotech.whatsapp_messages
     SET status = %(status)s, wa_message_id = coalesce(%(wa)s, wa_message_id)
     WHERE id = %(id)s AND created_at = %(at)s AND status IN ('sending', 'unknown')
+"""
+_DOUBT: Final = """
+    UPDATE campotech.whatsapp_messages SET status = 'unknown'
+    WHERE id = %(id)s AND created_at = %(at)s AND status = 'sending'
 """
 _OPEN: Final = ("sending", "unknown")
 
@@ -161,9 +168,14 @@ class Sender:
                 raise Discard(f"organisation {message.org_id} must have a number at WhatsApp")
             who = {"phone": message.recipient_phone, "customer": message.customer_id}
             given["conversation"] = await _value(connection, _CONVERSATION, {**given, **who})
-            await connection.execute(_BEGIN, given)
+            is_new = (await connection.execute(_BEGIN, given)).rowcount == 1
             row = await (await connection.execute(_KNOWN, given)).fetchone()
-        status, known = row or ("sending", None)
+            status, known = row or ("sending", None)
+            was_cut_off = status == "sending" and not is_new
+            if was_cut_off:
+                await connection.execute(_DOUBT, given)
+        if was_cut_off:
+            raise Snooze(_STATUS_WAIT, reason="a status may tell that WhatsApp has the message")
         own = replace(self._settings, phone_number_id=number)
         return Client(own, self._http), None if status in _OPEN else str(known or status)
 

@@ -54,6 +54,37 @@ async def test_a_message_in_doubt_that_nobody_has_heard_of_is_sent_again(office:
     assert await office.rows(ROW) == [("sent", name)]
 
 
+CUT_OFF = "UPDATE campotech.whatsapp_messages SET status = 'sending', wa_message_id = NULL"
+"""As a worker leaves it that is killed between WhatsApp's answer and its note."""
+
+
+async def test_a_message_whose_worker_was_killed_waits_for_a_status(office: Office) -> None:
+    receipt = await send(office)
+    await office.settle()
+    await office.run(CUT_OFF)
+    await receipt.handle.rerun()
+    await office.settle()
+    assert await office.rows(ROW) == [("unknown", None)]
+    (name,) = office.world.whatsapp.conversation.sent
+    await office.hear(office.world.whatsapp.status(name, "delivered"))
+    await office.settle(through="1m")
+    assert office.told() == ["Mañana a las diez"]
+    assert await office.rows(ROW) == [("delivered", name)]
+
+
+async def test_a_message_whose_worker_was_killed_is_sent_if_no_status_comes(office: Office) -> None:
+    receipt = await send(office)
+    await office.settle()
+    await office.run(CUT_OFF)
+    await receipt.handle.rerun()
+    await office.settle(through="25s")
+    assert len(office.told()) == 1
+    await office.settle(through="10s")
+    assert len(office.told()) == 2
+    ((status, _),) = await office.rows(ROW)
+    assert status == "sent"
+
+
 async def test_a_message_that_runs_again_is_sent_once(office: Office) -> None:
     receipt = await send(office)
     await office.settle()
