@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         Backpressure,
         DeadLetters,
         Durability,
+        Metrics,
         Order,
         Priority,
         Retain,
@@ -69,7 +70,9 @@ _NAMES = {
     "faena.job": "Job JobView",
     "faena.limits": "Limit",
     "faena.middleware": "Middleware",
-    "faena.options": "Backpressure DeadLetters Durability Order Priority Retain Settings Unique",
+    "faena.options": (
+        "Backpressure DeadLetters Durability Metrics Order Priority Retain Settings Unique"
+    ),
     "faena.outcomes": "Discard RateLimited Snooze UpstreamUnavailable",
     "faena.pool": "Pool",
     "faena.producing.handle": "Handle",
@@ -156,6 +159,7 @@ __all__ = [
     "LevelView",
     "Limit",
     "Manual",
+    "Metrics",
     "Middleware",
     "Money",
     "NodeView",

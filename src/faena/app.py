@@ -22,7 +22,7 @@ from faena.engine.settings import declaration
 from faena.errors import ConfigError, shown
 from faena.flows import Flow, Group, Plan, chain, chord
 from faena.middleware import Middleware
-from faena.options import DeadLetters, build
+from faena.options import DeadLetters, Metrics, build
 from faena.options.fields import check_is
 from faena.options.queue import HISTORY
 from faena.queue import Queue
@@ -49,7 +49,7 @@ class Faena(TelemetryRegistry):
     """An application's queues, tasks and connection to one broker."""
 
     @known_keywords("app")
-    def __init__(  # noqa: PLR0913 - keyword arguments, all optional but the name
+    def __init__(  # noqa: PLR0913 - all optional but the name # size: a line an argument
         self,
         name: str,
         url: str | None = None,
@@ -61,6 +61,7 @@ class Faena(TelemetryRegistry):
         patience: Duration = "5s",
         clock: Clock | None = None,
         dead_letters: DeadLetters | None = None,
+        metrics: Metrics | None = None,
     ) -> None:
         """Opens no connection; the first call does.
 
@@ -69,7 +70,8 @@ class Faena(TelemetryRegistry):
         prefix of every key, by default the app's name: programs with the same namespace share
         queues. `allow_eviction` accepts a server that may evict jobs. `patience` is how long a call
         of a producer or reader tries to reach the broker; workers try without end. `clock` replaces
-        the server's time in tests. `dead_letters` sets automatic retries and alerts for dead jobs.
+        the server's time in tests. `dead_letters` sets automatic retries and alerts for dead jobs,
+        `metrics` what pages of metrics have.
         """
         connection = Connection(
             name=check_name("app", name),
@@ -84,6 +86,7 @@ class Faena(TelemetryRegistry):
         self.middleware = _layers(middleware)
         self.schedules = Schedules(self)
         self.dead_letter_options = _checked(dead_letters or DeadLetters())
+        self.metric_options = _metrics(metrics or Metrics())
         self._services: list[Service] = []
         self._desk_queues = DeskQueues(self._connected, lambda: self.queues, self.new_ids)
         self._renew_ids()
@@ -294,6 +297,11 @@ def _directory(given: Any) -> Path:
 
 def _checked(given: DeadLetters) -> DeadLetters:
     check_is("dead_letters", given, DeadLetters)
+    return given
+
+
+def _metrics(given: Metrics) -> Metrics:
+    check_is("metrics", given, Metrics)
     return given
 
 

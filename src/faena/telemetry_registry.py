@@ -8,8 +8,12 @@ from weakref import WeakKeyDictionary
 
 from faena.engine.wire.patience import Shared
 from faena.options.fields import check_is
+from faena.options.metrics import Metrics
 from faena.resilience.feature_views import FeatureView
 from faena.runtime.connections import Connection, Runtime
+from faena.telemetry.measured import Measurements
+from faena.telemetry.metrics.exposition import Exposition
+from faena.telemetry.metrics.page import page_of
 from faena.telemetry.snapshot import Snapshot
 from faena.telemetry.snapshot_reader import SnapshotReader
 from faena.upstream_registry import UpstreamRegistry
@@ -23,6 +27,7 @@ class TelemetryRegistry(UpstreamRegistry):
         super().__init__(name, connection, on_fork)
         self._snapshots: WeakKeyDictionary[Runtime, dict[bool, _Snapshots]] = WeakKeyDictionary()
         """Of each event loop; apart with and without tenants."""
+        self.metric_options = Metrics()
 
     async def snapshot(self, *, max_age: Duration = "1s", tenants: bool = True) -> Snapshot:
         """All queues at one instant, with the broker, upstreams and features.
@@ -40,6 +45,25 @@ class TelemetryRegistry(UpstreamRegistry):
             )
             kinds[tenants] = _Snapshots(reader, lambda: list(self.queues), has_tenants=tenants)
         return await kinds[tenants].latest(age_s, runtime.engine.patience_s)
+
+    async def metrics(
+        self, *, measured: Measurements | None = None, openmetrics: bool = False
+    ) -> Exposition:
+        """A page for Prometheus: all queues, the broker, upstreams and features; see
+        docs/metrics.md.
+
+        `measured` is what a worker of this process has measured (`worker.measured`). In OpenMetrics
+        the page has exemplars. It is there within five seconds, whatever the broker does.
+        """
+        check_is("openmetrics", openmetrics, bool)
+        tenants = self.metric_options.tenants > 0
+        return await page_of(
+            self.name,
+            self.metric_options,
+            lambda: self.snapshot(tenants=tenants),
+            measured,
+            openmetrics=openmetrics,
+        )
 
     async def _feature_views(self) -> Sequence[FeatureView]:
         return [*(await self.features()).features.values()]

@@ -88,7 +88,16 @@ async def test_every_view_is_a_dict_of_what_json_has_without_what_jobs_carry(
 
 
 GIVEN = {
-    *("Backpressure", "Breaker", "DeadLetters", "Draft", "Durability", "IdempotencyKey", "Limit"),
+    *(
+        "Backpressure",
+        "Breaker",
+        "DeadLetters",
+        "Draft",
+        "Durability",
+        "IdempotencyKey",
+        "Limit",
+        "Metrics",
+    ),
     *("Escalate", "Fallback", "Manual"),
     *(
         "Budget",

@@ -19,6 +19,7 @@ from faena.options.enqueue import (
     telling,
 )
 from faena.options.fields import build
+from faena.options.metrics import Metrics
 from faena.options.order import Order
 from faena.options.priority import PRIORITY_TIMEOUT_US, Priority, default_timeout_us, priority_of
 from faena.options.queue import QueueOptions
@@ -35,6 +36,7 @@ __all__ = [
     "Durability",
     "DurabilityLevel",
     "EnqueueOptions",
+    "Metrics",
     "OnConflict",
     "Order",
     "Priority",

@@ -1,0 +1,1 @@
+"""Metrics for Prometheus: declared once, read when a page is asked for."""
