@@ -14,7 +14,8 @@ from faena import Breaker, Budget, Faena, Price
 from faena.cli import explain, output
 from faena.engine.calls import resilience
 from faena.engine.calls.upstreams import UpstreamView
-from faena.inspection.explanation import Explanation, Gate
+from faena.inspection.explanation import Explanation
+from faena.inspection.gate import Gate
 from faena.resilience.upstream_options import UpstreamOptions
 from faena.states import State
 from tests.cli.conftest import Cli, listed

@@ -5,7 +5,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from faena.inspection.explanation import Explanation, Gate, Past, explanation_of
+from faena.inspection.ended import Past
+from faena.inspection.explanation import Explanation, explanation_of
+from faena.inspection.gate import Gate
 from faena.limits import Limit
 from faena.outcomes import Completed, Retried, Snoozed
 from faena.states import State

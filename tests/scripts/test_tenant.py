@@ -6,7 +6,8 @@ import pytest
 
 from faena.engine.gates import LaneState
 from faena.errors import ShardsChanged
-from faena.inspection.explanation import explanation_of, gates_of
+from faena.inspection.explanation import explanation_of
+from faena.inspection.gate import gates_of
 from faena.limits import Limit
 from tests._support.rig import SECOND, T0, Rig
 from tests._support.transfer import Transfer

@@ -26,7 +26,7 @@ from faena.cli.argument import (
 )
 from faena.cli.json_output import document
 from faena.cli.output import Output, facts, instant, plain, table
-from faena.inspection.explanation import Gate
+from faena.inspection.gate import Gate
 from faena.limits import Limit
 from faena.queue import Queue
 from faena.tenancy.shares import Shares, Waits

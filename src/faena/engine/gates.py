@@ -26,10 +26,9 @@ class Waiting(NamedTuple):
     """Empty when the shard has no such job."""
     gates: tuple[ClosedGate, ...]
     ahead: int
-    claimed_before: int
-    """Claims of the shard in the last full minute."""
-    claimed_now: int
-    """Claims in the current minute."""
+    claimed: tuple[int, ...] = (0, 0)
+    """Claims of the shard in the current minute, in the one before, and so on."""
+    facts: dict[str, str] = {}  # noqa: RUF012 - never changed
 
 
 class LaneState(NamedTuple):
@@ -45,8 +44,9 @@ class LaneState(NamedTuple):
 
 def read_waiting(reply: Sequence[Any]) -> Waiting:
     """The answer of `explain`."""
-    now, state, gates, ahead, before, this = reply
-    return Waiting(now, state.decode(), _gates(gates), ahead, int(before), int(this))
+    now, state, gates, ahead, claimed, facts = reply
+    minutes = tuple(int(one) for one in claimed)
+    return Waiting(now, state.decode(), _gates(gates), ahead, minutes, text_pairs(facts))
 
 
 def read_lane_state(reply: Sequence[Any]) -> LaneState:

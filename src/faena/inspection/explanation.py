@@ -1,93 +1,36 @@
-"""Why a job waits, in facts and in words. Instants are the server's microseconds."""
+"""Why a job is where it is, in facts and in words. Instants are the server's microseconds."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Sequence
 
 import msgspec
 
 from faena.engine.calls.upstreams import UpstreamView
-from faena.engine.gates import ClosedGate, Waiting
-from faena.engine.settings import read_limits
+from faena.engine.gates import Waiting
+from faena.inspection.ended import Past
+from faena.inspection.gate import Gate, gates_of, of_upstream, rounded
+from faena.inspection.reason import Reason
+from faena.inspection.reasons_of import of_past, of_waiting
+from faena.inspection.start import ExpectedStart, Pace, expected_start
 from faena.states import FINISHED, State
 from faena.values.duration import describe
-from faena.values.names import NAME
 from faena.values.view import View
 
 _MINUTE_US = 60_000_000
-_UPSTREAM = re.compile(rf"upstream (?P<name>{NAME})(?:: [a-z_ ]+)?(?P<rest>; .*)?")
-"""The reason of a hold, of parking or of a snooze that is about an upstream."""
-
-
-class Gate(View, frozen=True):
-    """One thing that keeps a job from starting."""
-
-    name: str
-    """delayed, parked, behind, unserved, held, max_running, limit, tenant_moving, tenant_held,
-    tenant_max_running, tenant_limit, key_limit or turn."""
-
-    detail: str
-    """Depending on the gate: the reason of a snooze or of parking, the shard without a worker, the
-    reason of a hold, the limit, the job that comes first and its state, the lanes ahead. If it is
-    for an upstream: its state, and the budgets without room."""
-
-    until: int | None
-    """When it opens on its own; None if that depends on something else."""
-
-    def words(self, now: int) -> str:
-        """The gate as part of a sentence."""
-        said = _WORDS[self.name](self.detail)
-        if self.until is None or self.until <= now:
-            return said
-        return f"{said}, for another {describe(_rounded(self.until - now))}"
-
-
-class Past(View, frozen=True, kw_only=True):
-    """The history of a job that no longer waits."""
-
-    at: int | None
-    """When it was claimed, if it is running; otherwise when it finished."""
-
-    attempts_made: int
-    losses: int
-    worker: str | None
-    error: str | None
-    """Name and message of its last error."""
-    fallback: str | None = None
-    """The fallback that ended it; see `JobView`."""
-    handed_to: str | None = None
-    """The job that it was handed over to."""
-
-    def words(self, state: State) -> str:
-        """What happened, as the end of a sentence."""
-        at = "" if self.at is None else f" {instant(self.at)}"
-        failed = self.attempts_made - (state is State.COMPLETED)
-        notes = [_number(failed, "failed attempt")] if failed else []
-        notes += [_number(self.losses, "lost worker")] if self.losses else []
-        behind = f", after {' and '.join(notes)}" if notes else ""
-        if state is State.RUNNING:
-            by = f" on worker {self.worker}" if self.worker else ""
-            return f"runs since{at}{by}{behind}"
-        said = {State.COMPLETED: "completed", State.DEAD: "died", State.CANCELLED: "was cancelled"}
-        why = f" of {self.error}" if self.error and state is State.DEAD else ""
-        return f"{said[state]}{at}{self._through(state)}{why}{behind}"
-
-    def _through(self, state: State) -> str:
-        if self.fallback is None or state is not State.COMPLETED:
-            return ""
-        handed = f", which made job {self.handed_to}" if self.handed_to else ""
-        return f" through its fallback {self.fallback}{handed}"
+_SETTLED = FINISHED | {State.RUNNING}
+_ENDED_BY_JOBS = frozenset({"max_running", "tenant_max_running"})
 
 
 class Explanation(View, frozen=True, kw_only=True):
-    """Why a job has not started yet."""
+    """Why a job is where it is, what must happen next, and when it should start."""
+
+    also = ("reasons", "next", "expected_start")
 
     id: str
     queue: str
     state: State | None
-    """None when the queue has no such job."""
+    """None when the queue has no such job; `reasons` tells whether it is still to come."""
 
     at: int
     gates: tuple[Gate, ...]
@@ -106,26 +49,65 @@ class Explanation(View, frozen=True, kw_only=True):
     upstreams: tuple[UpstreamView, ...] = ()
     """The upstreams that it waits for."""
 
+    source: str = "broker"
+    """Where it was found: broker, history, flow, outbox, or nowhere."""
+    task: str | None = None
+    tenant: str | None = None
+    attempts_made: int = 0
+    error: str | None = None
+    """Name and message of its last error."""
+    expires_at: int | None = None
+    """It is cancelled unless it starts before."""
+    delayed_by: str = "delayed"
+    """Of a delayed job: delayed, retry, snoozed or parked."""
+    behind: str | None = None
+    """Of a blocked job: order or unique."""
+    lane_ahead: int | None = None
+    """Jobs of its tenant that come first; None where tenants take no turns."""
+    claimed: tuple[int, ...] = ()
+    """Jobs of its queue, or shard, started in this minute, in the one before, and so on."""
+    lane_claimed: tuple[int, ...] = ()
+    """Those of its tenant."""
+    sure_at: int = 0
+    """Limits do not let it start before, whatever else happens."""
+    likely_at: int = 0
+    """The same, if all jobs that seem to come first are started first."""
+    beside: tuple[Reason, ...] = ()
+    """Reasons that are no gates of its queue: a flow, a group, a move, an outbox."""
+    waits_for: tuple[Explanation, ...] = ()
+    """Explanations of jobs that it waits for, the first ones only."""
+
     @property
     def is_waiting(self) -> bool:
         """Whether the job is there and has not started."""
         return self.state is not None and self.state not in _SETTLED
 
     @property
+    def reasons(self) -> tuple[Reason, ...]:
+        """Why it is where it is; at least one."""
+        if self.state is not None and self.past is not None and not self.is_waiting:
+            return (*of_past(self, self.past), *self.beside)
+        return (*self.beside, *(of_waiting(self) if self.is_waiting else ()))
+
+    @property
+    def next(self) -> tuple[str, ...]:
+        """What must happen next, a sentence for each thing; nothing for a job that has ended."""
+        return tuple(dict.fromkeys(one.next for one in self.reasons if one.next))
+
+    @property
+    def expected_start(self) -> ExpectedStart | None:
+        """When it should start, and how that is known; None for a job that does not wait."""
+        return expected_start(self)
+
+    @property
     def expected_at(self) -> int | None:
         """When it should start; None if unknown: nothing was claimed recently, an operator must
-        act first, or a running job must end.
+        act first, or a running job must end (of that, `expected_start` has an estimate).
         """
-        if not self.is_waiting:
+        if any(gate.name in _ENDED_BY_JOBS for gate in self.gates):
             return None
-        if any(gate.name == "parked" and not _ends_by_time(gate) for gate in self.gates):
-            return None  # its end is only when a worker looks at it again
-        if any(gate.until is None and gate.name in _OPENED_BY_OTHERS for gate in self.gates):
-            return None
-        opens_at = max((gate.until or 0 for gate in self.gates), default=0)
-        if self.ahead and not self.rate:
-            return None
-        return max(opens_at, self.at) + int(self.ahead / self.rate * 1e6 if self.ahead else 0)
+        start = self.expected_start
+        return start.at if start else None
 
     @property
     def is_earliest(self) -> bool:
@@ -134,36 +116,37 @@ class Explanation(View, frozen=True, kw_only=True):
         """
         return bool(self.upstreams) and self.expected_at is not None
 
+    @property
+    def pace(self) -> tuple[str, int, Pace | None]:
+        """How many jobs of what come first, and how fast those are started: of its tenant, where
+        anything of it was started lately."""
+        own = Pace.of(self.lane_claimed, self.at) if self.lane_claimed else None
+        is_bound = any(gate.name == "tenant_max_running" for gate in self.gates)
+        if self.lane_ahead is not None and (own is not None or is_bound):
+            return "tenant", self.lane_ahead, own
+        return "queue", self.ahead, Pace.of(self.claimed, self.at)
+
     def __str__(self) -> str:
         if self.state is None:
-            return f"queue {self.queue} has no job {self.id}"
+            return self.reasons[0].words if self.reasons else self._unknown()
         if self.state in _SETTLED:
             told = self.past.words(self.state) if self.past else f"is {self.state.value}"
             return f"job {self.id} is not waiting: it {told}"
-        reasons = [gate.words(self.at) for gate in self.gates]
-        if self.ahead:
-            come = "job comes" if self.ahead == 1 else "jobs come"
-            reasons.append(f"{self.ahead} {come} first")
-        return f"job {self.id} is {self.state.value}: {'; '.join(reasons) or 'it is next'}"
+        return f"job {self.id} is {self.state.value}: {'; '.join(map(self._words, self.reasons))}"
 
+    def _words(self, reason: Reason) -> str:
+        if reason.until is None or reason.until <= self.at:
+            return reason.words
+        return f"{reason.words}, for another {describe(rounded(reason.until - self.at))}"
 
-def instant(us: int) -> str:
-    """A server's instant for people."""
-    return datetime.fromtimestamp(us / 1e6, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-
-
-def times(number: int) -> str:
-    """How often something happened."""
-    return "once" if number == 1 else f"{number} times"
-
-
-def _number(number: int, what: str) -> str:
-    return f"{number} {what}{'s' * (number != 1)}"
+    def _unknown(self) -> str:
+        return f"queue {self.queue} has no job {self.id}"
 
 
 def explanation_of(queue: str, job_id: str, found: Waiting) -> Explanation:
     """What a shard has found, in the words of the API."""
-    elapsed_us = _MINUTE_US + found.now % _MINUTE_US
+    facts, elapsed_us = found.facts, _MINUTE_US + found.now % _MINUTE_US
+    lane_ahead = facts.get("lane_ahead")
     return Explanation(
         id=job_id,
         queue=queue,
@@ -171,121 +154,25 @@ def explanation_of(queue: str, job_id: str, found: Waiting) -> Explanation:
         at=found.now,
         gates=gates_of(found.gates),
         ahead=found.ahead,
-        rate=(found.claimed_before + found.claimed_now) / (elapsed_us / 1e6),
+        rate=sum(found.claimed[:2]) / (elapsed_us / 1e6),
+        source="broker" if found.state else "nowhere",
+        delayed_by=facts.get("delayed_by", "delayed"),
+        behind=_behind(facts),
+        lane_ahead=None if lane_ahead is None else int(lane_ahead),
+        claimed=found.claimed,
+        lane_claimed=tuple(int(one) for one in facts.get("lane_pace", "").split()),
+        sure_at=int(facts.get("sure_at", 0)),
+        likely_at=int(facts.get("likely_at", 0)),
     )
 
 
-def _ends_by_time(parked: Gate) -> bool:
-    """Whether a job that was parked should start then: an upstream should take calls."""
-    return parked.until is not None and parked.detail.startswith("upstream ")
-
-
-def awaited_upstreams(gates: Sequence[Gate]) -> list[str]:
-    """The upstreams that a job waits for."""
-    found = [_UPSTREAM.fullmatch(gate.detail) for gate in gates]
-    return list(dict.fromkeys(one["name"] for one in found if one))
+def _behind(facts: dict[str, str]) -> str | None:
+    by = facts.get("by")
+    return None if by is None else "unique" if by == "unique" else "order"
 
 
 def with_upstreams(told: Explanation, views: Sequence[UpstreamView]) -> Explanation:
     """An explanation with the state of the upstreams that its job waits for."""
     known = {view.name: view for view in views}
-    gates = tuple(_of_upstream(gate, known, told.at) for gate in told.gates)
+    gates = tuple(of_upstream(gate, known, told.at) for gate in told.gates)
     return msgspec.structs.replace(told, gates=gates, upstreams=tuple(views))
-
-
-def _of_upstream(gate: Gate, views: Mapping[str, UpstreamView], now: int) -> Gate:
-    found = _UPSTREAM.fullmatch(gate.detail)
-    view = views.get(found["name"]) if found else None
-    if found is None or view is None:
-        return gate
-    until, again = gate.until, ""
-    if view.panic is not None:
-        until = view.panic.until  # a hold is for a minute only
-    elif view.full_budgets and until is not None and until > now:
-        # A worker asks again long before the period ends: the budget may have been raised.
-        again = f"; a worker asks again in {describe(_rounded(until - now))}"
-        until = max(until, view.opens_at or 0)
-    detail = f"{view.words()}{again}{found['rest'] or ''}"
-    return msgspec.structs.replace(gate, detail=detail, until=until)
-
-
-def gates_of(closed: Sequence[ClosedGate]) -> tuple[Gate, ...]:
-    """Gates in the words of the API."""
-    return tuple(
-        Gate(name, _DETAILS[name](detail) if name in _DETAILS else detail, until)
-        for name, detail, until in closed
-    )
-
-
-def _rounded(us: int) -> int:
-    """To the hundredth of a second; to the second, where it is more than an hour."""
-    return round(us, -6) if us > 60 * _MINUTE_US else max(10_000, round(us, -4))
-
-
-def _behind(detail: str) -> str:
-    job, _, state = detail.partition(" ")
-    waits = {"delayed": "waits for its next attempt", "running": "runs", "ready": "comes first"}
-    return f"job {job} {waits.get(state, f'is {state}')}"
-
-
-def _parked(told: str) -> str:
-    number, _, reason = told.partition(" ")
-    return f"{reason}; parked {times(int(number))}"
-
-
-def _bound(told: str) -> str:
-    (limit,) = read_limits(told)
-    return str(limit)
-
-
-def _limit(whose: str) -> Callable[[str], str]:
-    def say(limit: str) -> str:
-        if " of " not in limit:
-            return f"{whose} limit of {limit} is used up"
-        return f"{whose} limit of {limit} has no room for the cost of this job or the one before it"
-
-    return say
-
-
-_DETAILS: dict[str, Callable[[str], str]] = {
-    "parked": _parked,
-    "limit": _bound,
-    "tenant_limit": _bound,
-    "key_limit": _bound,
-}
-
-
-def _jobs(number: str) -> str:
-    return "1 job" if number == "1" else f"{number} jobs"
-
-
-_WORDS: dict[str, Callable[[str], str]] = {
-    "delayed": lambda reason: f"it was snoozed ({reason})" if reason else "it is not due yet",
-    "parked": lambda reason: f"it is parked ({reason})",
-    "behind": _behind,
-    "unserved": lambda shard: f"no worker serves {shard}",
-    "held": lambda reason: f"the queue is held ({reason})",
-    "max_running": lambda most: f"the queue is running {_jobs(most)}, its maximum",
-    "limit": _limit("the queue's"),
-    "tenant_moving": lambda _: "its tenant is moving to another shard",
-    "tenant_held": lambda reason: f"its tenant is held ({reason})",
-    "tenant_max_running": lambda most: f"its tenant is running {_jobs(most)}, its maximum",
-    "tenant_limit": _limit("its tenant's"),
-    "key_limit": _limit("its key's"),
-    "turn": lambda lanes: {"0": "its tenant is next", "1": "1 tenant comes before its own"}.get(
-        lanes, f"{lanes} tenants come before its own"
-    ),
-}
-
-_SETTLED = FINISHED | {State.RUNNING}
-_OPENED_BY_OTHERS = frozenset(
-    {
-        "behind",
-        "unserved",
-        "held",
-        "max_running",
-        "tenant_moving",
-        "tenant_held",
-        "tenant_max_running",
-    }
-)

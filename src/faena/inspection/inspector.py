@@ -17,13 +17,9 @@ from faena.engine.scripts import Look
 from faena.engine.wire.patience import within
 from faena.engine.wire.subscription import Subscription
 from faena.errors import JobNotFound, ResultTimeout, StoreUnavailable
-from faena.inspection.explanation import (
-    Explanation,
-    Past,
-    awaited_upstreams,
-    explanation_of,
-    with_upstreams,
-)
+from faena.inspection.ended import past_of
+from faena.inspection.explanation import Explanation, explanation_of, with_upstreams
+from faena.inspection.gate import awaited_upstreams
 from faena.inspection.past import PastJobs, PastReader, Source, Wanted, known_of, merged
 from faena.inspection.totals import add_up
 from faena.job import JobView, Spec
@@ -130,7 +126,7 @@ class Inspector:
         view = await self.job(queue, job_id, lane=lane)
         if view is None or view.state is not told.state:  # it has gone on meanwhile
             return told
-        return msgspec.structs.replace(told, past=_past(view))
+        return msgspec.structs.replace(told, past=past_of(view))
 
     async def _with_upstreams(self, told: Explanation, lane: str | None) -> Explanation:
         if not (names := awaited_upstreams(told.gates)):
@@ -312,20 +308,6 @@ def _first_of(seen: Sequence[Seen], limit: int, *, is_newest_first: bool) -> lis
 def _each_once(jobs: Iterable[JobView]) -> list[JobView]:
     """One that has moved while it was looked for was found twice."""
     return list({(job.id, job.tenant): job for job in jobs}.values())
-
-
-def _past(view: JobView) -> Past:
-    """What is known of a job that does not wait."""
-    last = view.errors[-1] if view.errors else None
-    return Past(
-        at=view.finished_at or view.started_at,
-        attempts_made=view.attempts_made,
-        losses=view.losses,
-        worker=view.worker,
-        error=f"{last.name}: {last.message}".split("\n")[0] if last else None,
-        fallback=view.fallback,
-        handed_to=view.handed_to,
-    )
 
 
 def read_job(queue: str, job_id: str, look: Look) -> JobView:  # size: a line a field

@@ -23,7 +23,7 @@ from faena.engine.calls.survey import Survey
 from faena.engine.gates import LaneState
 from faena.engine.settings import limits_text, read_limits
 from faena.errors import ConfigError, nearest, shown
-from faena.inspection.explanation import Gate, gates_of
+from faena.inspection.gate import Gate, gates_of
 from faena.limits import Limit, check_stack
 from faena.options import QueueOptions
 from faena.sharding.quota import check_stays

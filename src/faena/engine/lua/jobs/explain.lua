@@ -1,24 +1,52 @@
---- Why a job waits: every gate in front of it, and how many jobs come first.
+--- Why a job waits: every gate in front of it, how many jobs come first, and how fast they are served.
 -- states   none
--- keys     all zsets · specs, marks, holds, tenants, lanes, heads, conf hashes · window lists · stats
+-- keys     all zsets · specs, marks, holds, tenants, lanes, heads, about, conf hashes · window lists · stats
 --@args     id
--- returns  now · state ('' when unknown) · (gate · detail · until_us, 0 when unknown) … · jobs that
---          come first · claims of the last full minute · claims of this one
--- gates    delayed (why it was snoozed) · parked (how often, why) · behind (a job, its state) · unserved (the shard) · held (reason) · max_running · limit
---          (max/window_us, and /unit where it is by cost) · tenant_moving · tenant_held · tenant_max_running · tenant_limit · key_limit · turn
---          (lanes that come first)
+-- returns  now · state ('' when unknown) · (gate · detail · until_us, 0 when unknown) … · jobs that come first · claims of
+--          this minute and of those before · (fact · value) …
+-- gates    delayed (why it was snoozed) · parked (how often, why) · behind (a job, its state) · unserved (the shard) ·
+--          slots (their number) · held (reason) · max_running · limit (max/window_us, and /unit where it is by cost) ·
+--          tenant_moving · tenant_held · tenant_max_running · tenant_limit · key_limit · turn (lanes that come first)
+-- facts    sure_at, likely_at (when limits have room: at the earliest, and behind all that come first) · leader (the job that
+--          it waits for), by (its chain, or `unique`) · lane_ahead (jobs of its lane before it) · lane_pace (claims of its
+--          lane, as above, parted by spaces) · delayed_by (delayed, retry, snoozed, parked)
 --@flags no-writes
 --@include now, queue_settings, job_state, job_metadata, spec_line, closed_windows, explain_gates, unique_claim, keys
---@include safe_read
-local conf = conf_now()
+--@include safe_read, explain_pace, clock_fields
+local WORKERS = 200   -- whose slots are added up
+local conf, facts = conf_now(), {}
 
-local function explain_queue(lane)
+local function fact(name, value)
+  facts[#facts + 1], facts[#facts + 2] = name, tostring(value)
+end
+
+--- How many jobs the workers run at a time; nil where one has not said it.
+local function slots_now()
+  local names, slots = call('ZRANGE', key('workers'), now, '+inf', 'BYSCORE', 'LIMIT', 0, WORKERS), 0
+  for _, about in ipairs(#names > 0 and #names < WORKERS and call('HMGET', key('about'), unpack(names)) or { false }) do
+    local number = about and count_in(string.match(about, ' slots=(%d+)'))
+    if not number then
+      return nil
+    end
+    slots = slots + number
+  end
+  return slots
+end
+
+local function explain_workers()
+  local slots = slots_now()
   if call('ZCOUNT', key('workers'), now, '+inf') == 0 then
     gate('unserved', string.match(key(''), '{(.*)}'))
+  elseif slots and call('ZCARD', key('running')) >= slots then
+    gate('slots', slots)
   end
+end
+
+local function explain_queue(lane, ahead)
+  explain_workers()
   local holds = call('HGETALL', key('holds'))
   for i = 1, #holds, 2 do
-    local until_at = tonumber(string.match(holds[i + 1], '^%S+'))
+    local until_at = number_in(string.match(holds[i + 1], '^%S+'), -1)
     if until_at == 0 or until_at > now then
       gate('held', holds[i], until_at)
     end
@@ -26,61 +54,79 @@ local function explain_queue(lane)
   if conf.max_running and call('ZCARD', key('running')) >= conf.max_running then
     gate('max_running', conf.max_running)
   end
-  explain_limits('limit', closed_windows(conf.limits, now))
-  explain_limits('limit', small_windows(conf.costs, nil, id, lane and 'lane:' .. lane or 'ready', now))
+  explain_limits('limit', windows_now(conf.limits, now), now, ahead)
+  explain_costs('limit', small_windows(conf.costs, nil, id, lane and 'lane:' .. lane or 'ready', now))
 end
 
---- How many jobs come before one that is ready. Lanes take turns, so before the n-th job of a lane
--- about n of every other lane are served.
-local function first_in_line(lane, name)
+--- Where a ready job is: how many come first in its lane, or among those set aside for its key, and in all. Lanes take
+-- turns, so before the n-th job of a lane about n of every other lane are served.
+local function line_of(lane, name)
   if not lane then
-    return call('ZRANK', key('ready'), id)
+    local rank = call('ZRANK', key('ready'), id)
+    return { own = rank, ahead = rank, aside = 0 }
   end
   local rank, turn = call('ZRANK', key('lane:' .. lane), id), call('ZRANK', key('ring'), lane)
   if not rank then
-    return name and call('ZRANK', key('aside:' .. name), id) or 0
+    local aside = name and call('ZRANK', key('aside:' .. name), id) or 0
+    return { own = 0, ahead = aside, aside = aside }
   end
-  if turn then
-    gate('turn', turn)
-  end
-  return math.min(rank * math.max(1, call('ZCARD', key('ring'))) + (turn or 0), call('ZCARD', key('ready')))
+  local ahead = rank * math.max(1, call('ZCARD', key('ring'))) + (turn or 0)
+  return { own = rank, ahead = math.min(ahead, call('ZCARD', key('ready'))), aside = 0, turn = turn or nil }
 end
 
-local function explain_blocked(chain, mark)
+--- Which of the jobs before it a limit counts in any case: not those that may expire, and not those of a lane whose keys
+-- may keep them back.
+local function counted(number, likely, is_by_key)
+  local is_sure = not clock_of('expires_from') and (is_by_key or not conf.key_limits)
+  return { sure = is_sure and number or 0, likely = likely }
+end
+
+local function explain_blocked(chain, mark, score)
   local leader = chain and call('ZSCORE', key('tail:' .. chain), id) and call('HGET', key('heads'), chain)
+  fact('by', leader and chain or 'unique')
   leader = leader or (mark and mark.u and call('GET', unique_key(mark.m, mark.u)))
-  local state, score = state_of(leader or '')
-  gate('behind', (leader or '?') .. ' ' .. (state or 'gone'), state == 'delayed' and score or 0)
+  fact('leader', leader or '')
+  local state, due = state_of(leader or '')
+  gate('behind', (leader or '?') .. ' ' .. (state or 'gone'), state == 'delayed' and due or 0)
+  if not chain and tonumber(score) > now then
+    gate('delayed', '', score)
+  end
   return chain and call('ZRANK', key('tail:' .. chain), id) or 0
 end
 
 local function explain_delay(mark, due)
   local parked = mark.y and whole(count_in(mark.y[1]) or 1) .. ' ' .. tostring(mark.y[2])
   gate(parked and 'parked' or 'delayed', parked or mark.r or '', due)
+  fact('delayed_by', parked and 'parked' or mark.r and 'snoozed' or (mark.a or 0) > 0 and 'retry' or 'delayed')
 end
 
 local state, score = state_of(id)
-local ahead, lane, chain, name = 0, nil, nil, nil
+local line = { own = 0, ahead = 0, aside = 0 }
 if state and is_waiting(state) then
   local spec = call('HGET', key('specs'), id)
-  lane, chain = lane_in(spec)
-  name = key_in(spec)
+  local lane, chain = lane_in(spec)
+  local name = key_in(spec)
   if state == 'delayed' then
     explain_delay(marks_of({ id })[id] or {}, score)
   elseif state == 'blocked' then
-    ahead = explain_blocked(chain, marks_of({ id })[id])
+    line.ahead = explain_blocked(chain, marks_of({ id })[id], score)
+  else
+    line = line_of(lane, name)
   end
-  explain_queue(lane)
+  local of_queue = state == 'ready' and line.ahead or 0
+  explain_queue(lane, counted(line.own, of_queue))
   if lane then
-    explain_tenant(lane, id, conf, now)
+    explain_tenant(lane, id, conf, now, counted(line.own, line.own))
+    fact('lane_ahead', whole(line.own))
+    fact('lane_pace', table.concat(lane_pace_now(lane, now), ' '))
   end
   if name then
-    explain_limits('key_limit', closed_lane_windows(conf.key_limits, name, now))
+    explain_limits('key_limit', lane_windows_now(conf.key_limits, name, now), now, counted(line.aside, line.aside, true))
   end
-  if state == 'ready' then
-    ahead = first_in_line(lane, name)
+  if line.turn then
+    gate('turn', line.turn)
   end
+  fact('sure_at', whole(context.sure_at))
+  fact('likely_at', whole(context.likely_at))
 end
-local minute = math.floor(now / 60000000)
-return { now, state or '', context.gates, ahead, call('HGET', key('stats:' .. whole(minute - 1)), 'claimed') or 0,
-  call('HGET', key('stats:' .. whole(minute)), 'claimed') or 0 }
+return { now, state or '', context.gates, line.ahead, pace_now(now), facts }

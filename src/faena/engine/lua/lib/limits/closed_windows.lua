@@ -1,35 +1,62 @@
---- Limits that are used up, for scripts that only read: nothing is cleared away, unlike with `room_in`.
+--- What limits hold and when they open, for scripts that only read: nothing is cleared away, unlike with `room_in`.
 --@include keys, sliding_window, adaptive_limits, packed_window, cost_limit
---@exports closed_windows, closed_lane_windows, small_windows
---- What a window says when it is used up: its limit, and the instant it opens.
-local function closed(window, used, first, now)
+--@exports windows_now, lane_windows_now, small_windows, room_after
+--- `claims` are instant, number … in the window, oldest first; one that is used up has an instant at which it opens.
+local function note_claims(window, claims, used, now)
+  window.claims, window.used, window.told = claims, used, window.max .. '/' .. whole(window.per_us)
   if used >= window.max then
-    return { limit = window.max .. '/' .. whole(window.per_us), opens_at = (first or now) + window.per_us }
+    window.opens_at = (claims[1] or now) + window.per_us
   end
+  return window
 end
 
-local function closed_windows(text, now)
-  local found = {}
-  for _, window in ipairs(learned_windows(text, nil, now)) do
-    local used, first = 0, nil
+--- The windows of the queue's limits.
+local function windows_now(text, now)
+  local windows = learned_windows(text, nil, now)
+  for _, window in ipairs(windows) do
+    local claims, used = {}, 0
     for _, entry in ipairs(call('LRANGE', key(window.name), 0, -1)) do
       local instant, number = entry_of(entry)
       if instant > now - window.per_us then
-        first, used = first or instant, used + number
+        claims[#claims + 1], claims[#claims + 2], used = instant, number, used + number
       end
     end
-    found[#found + 1] = closed(window, used, first, now)
+    note_claims(window, claims, used, now)
   end
-  return found
+  return windows
 end
 
-local function closed_lane_windows(text, lane, now)
-  local found = {}
-  for _, window in ipairs(learned_windows(text, lane, now)) do
+--- Those of a lane, or of a key.
+local function lane_windows_now(text, lane, now)
+  local windows = learned_windows(text, lane, now)
+  for _, window in ipairs(windows) do
     look_into(window, call('GET', key(window.name)), now)
-    found[#found + 1] = closed(window, window.sum, window.oldest, now)
+    local claims = {}
+    for at = window.from, #window.stored, 16 do
+      claims[#claims + 1], claims[#claims + 2] = struct.unpack('>dd', window.stored, at)
+    end
+    note_claims(window, claims, window.sum, now)
   end
-  return found
+  return windows
+end
+
+--- The instant from which a window has room for one claim more than `ahead`, all of them made as soon as it has: each
+-- needs the one that came `max` before it to have left. 0 if that is now.
+local function room_after(window, ahead, now)
+  if window.max < 1 then
+    return 0   -- a shard may have no part of a limit
+  end
+  local rest = ahead % window.max
+  local rounds, left, opens_at = (ahead - rest) / window.max, window.used + rest + 1 - window.max, now
+  for i = 1, left > 0 and #window.claims or 0, 2 do
+    left = left - window.claims[i + 1]
+    if left <= 0 then
+      opens_at = window.claims[i] + window.per_us
+      break
+    end
+  end
+  opens_at = opens_at + rounds * window.per_us
+  return opens_at > now and opens_at or 0
 end
 
 --- Limits by cost that have no room for a job, or for the first of `set`, which starts before it.

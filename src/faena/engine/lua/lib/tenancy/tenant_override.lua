@@ -3,7 +3,7 @@
 -- reason (of the hold), with by, at and ends_at (of all but the hold, which has its own end); a `z`
 -- makes it long, see listpack.lua.
 --@include safe_read, keys, listpack, shares_by_minute, lane, adaptive_limits
---@exports SETTINGS, has_settings, counts, controls_of, save_control, weight_of, park
+--@exports SETTINGS, has_settings, counts, read_control, controls_of, save_control, weight_of, park
 --@exports extend_lane_hold, hold_lane, unpark
 local SETTINGS = { limits = true, max_running = true, weight = true, size = true }
 

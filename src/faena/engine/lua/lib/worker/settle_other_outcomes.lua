@@ -37,7 +37,7 @@ end
 local settle_as = {
   retry = function(batch, id, mark, now, delay, error)
     fail(batch, id, mark, error, 1)
-    mark.y = nil
+    mark.y, mark.r = nil, nil   -- it does not wait for that any more
     table.insert(batch.failed, id)
     if mark.e and now + delay >= mark.e then
       return expire(batch, id, now)
