@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from faena.engine.calls.resilience import SHARD
-from faena.inspection.inspector import read_job
+from faena.inspection.job_view import read_job
 from faena.job import JobView
 from faena.outcomes import Completed
 from tests._support.rig import Rig

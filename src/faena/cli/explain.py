@@ -1,8 +1,8 @@
-"""`faena explain`: why a job waits, or how it ended."""
+"""`faena explain`: why a job is where it is, what comes next and when it should start."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import click
 from rich.console import Console
@@ -17,9 +17,15 @@ from faena.cli.output import Output, facts, instant, plain
 from faena.cli.upstreams import upstream_document
 from faena.deadletter.views import DeadLetter
 from faena.errors import JobNotFound
-from faena.inspection.explanation import Explanation, Gate
+from faena.inspection.explanation import Explanation
+from faena.inspection.reason import Reason
+from faena.inspection.start import ExpectedStart
 from faena.queue import Queue
 from faena.states import State
+
+_INSTANTS: Final = frozenset({"since", "lease_until", "made_at"})
+_IN_WORDS: Final = frozenset({"turn", "retry", "slots"})
+"""Reasons whose details mean little without words."""
 
 
 @click.command(epilog=example("faena explain shop.tasks:app mail 01JCXYZ"))
@@ -27,10 +33,10 @@ from faena.states import State
 @common
 @click.pass_obj
 def explain(output: Output, words: tuple[str, ...]) -> None:
-    """Explain why a waiting job has not started, or how another one ended."""
+    """Explain why a job waits, what must happen next and when it should start, or how it ended."""
     app, queue, (job_id,) = app_and_queue(words, "ID")
     found, letter = session.run(app, lambda: _look(app, queue, job_id))
-    if found.state is None:
+    if found.source == "nowhere":
         raise JobNotFound(f"no job {job_id} in queue {queue.name}", op="explain")
     output.show(_document(found, letter), lambda console: _draw(console, found, letter))
 
@@ -42,33 +48,75 @@ async def _look(app: Faena, queue: Queue, job_id: str) -> tuple[Explanation, Dea
 
 
 def _document(found: Explanation, letter: DeadLetter | None) -> dict[str, Any]:
-    told: dict[str, Any] = document(found)
     desk = letter and {
         "status": letter.status,
         "retry_at": iso(letter.retry_at),
         "retried_as": letter.retried_as,
         "resolution": letter.resolution,
     }
+    return _told(found) | {"desk": desk}
+
+
+def _told(found: Explanation) -> dict[str, Any]:
+    told: dict[str, Any] = document(found)
+    start = found.expected_start
     told["upstreams"] = [upstream_document(view) for view in found.upstreams]
-    expected = {"expected_at": iso(found.expected_at), "is_earliest": found.is_earliest}
-    return told | expected | {"words": str(found), "desk": desk}
+    told["waits_for"] = [_told(one) for one in found.waits_for]
+    told["beside"] = [_reason(one) for one in found.beside]
+    told["reasons"] = [_reason(one) for one in found.reasons]
+    told["sure_at"], told["likely_at"] = iso(found.sure_at), iso(found.likely_at)
+    told |= {"next": found.next, "words": str(found), "expected_start": start and _start(start)}
+    return told | {"expected_at": iso(found.expected_at), "is_earliest": found.is_earliest}
+
+
+def _reason(reason: Reason) -> dict[str, Any]:
+    details = {
+        name: iso(value) if name in _INSTANTS and isinstance(value, int) else value
+        for name, value in reason.details.items()
+    }
+    told: dict[str, Any] = document(reason)
+    return {**told, "details": details, "next": reason.next}
+
+
+def _start(start: ExpectedStart) -> dict[str, Any]:
+    told: dict[str, Any] = document(start)
+    return {**told, "earliest": iso(start.earliest), "latest": iso(start.latest)}
 
 
 def _draw(console: Console, found: Explanation, letter: DeadLetter | None) -> None:
     console.print(Text(plain(str(found))))
-    if not found.is_waiting:
-        console.print(facts(_desk(letter) if letter else ()))
-        return
-    rows: list[tuple[str, object]] = [(gate.name, _detail(gate, found.at)) for gate in found.gates]
-    expected, bound = instant(found.expected_at), "not before " if found.is_earliest else ""
-    rows.append(("expected start", f"{bound}{expected}" if expected else "unknown"))
+    if found.is_waiting:
+        rows = _waiting(found)
+    else:
+        rows = [(one.code, _detail(one)) for one in found.reasons[1:]]
+        rows += _desk(letter) if letter else _next(found)
     console.print(facts(rows))
+    _draw_awaited(console, found)
 
 
-def _detail(gate: Gate, now: int) -> str:
+def _waiting(found: Explanation) -> list[tuple[str, object]]:
+    rows: list[tuple[str, object]] = [(one.code, _detail(one)) for one in found.reasons]
+    start = found.expected_start
+    rows += [*_next(found), ("expected start", start.words if start else None)]
+    return rows
+
+
+def _next(found: Explanation) -> list[tuple[str, object]]:
+    return [("next", one) for one in found.next]
+
+
+def _draw_awaited(console: Console, found: Explanation) -> None:
+    """The jobs that it waits for, a line each."""
+    for one in found.waits_for:
+        console.print(Text(plain(str(one))))
+        _draw_awaited(console, one)
+
+
+def _detail(reason: Reason) -> str:
     """A turn in words: the number that orders lanes means nothing to a reader."""
-    detail = gate.words(now) if gate.name == "turn" else plain(gate.detail)
-    until = f"until {instant(gate.until)}" if gate.until else ""
+    known = reason.details.get("detail")
+    detail = reason.words if reason.code in _IN_WORDS or known is None else plain(str(known))
+    until = f"until {instant(reason.until)}" if reason.until else ""
     return ", ".join(filter(None, (detail, until)))
 
 

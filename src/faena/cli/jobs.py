@@ -17,8 +17,8 @@ from faena.cli.json_output import document
 from faena.cli.output import Output, attempts, facts, failures, instant, plain, table, titled
 from faena.cli.pg_session import CONNECT_S
 from faena.errors import JobNotFound, StoreUnavailable
-from faena.inspection.instant import times
 from faena.inspection.inspector import Page
+from faena.inspection.instant import times
 from faena.inspection.past import Source
 from faena.job import JobView
 from faena.states import State

@@ -8,7 +8,7 @@ import msgspec
 
 from faena.engine.calls.deadletter import Found, Record
 from faena.engine.scripts import Look
-from faena.inspection.inspector import read_job
+from faena.inspection.job_view import read_job
 from faena.job import JobView
 from faena.outcomes import ErrorRecord
 from faena.states import State

@@ -13,6 +13,7 @@ from faena.inspection.gate import Gate, gates_of, of_upstream, rounded
 from faena.inspection.reason import Reason
 from faena.inspection.reasons_of import of_past, of_waiting
 from faena.inspection.start import ExpectedStart, Pace, expected_start
+from faena.options import BatchOptions
 from faena.states import FINISHED, State
 from faena.values.duration import describe
 from faena.values.view import View
@@ -176,3 +177,13 @@ def with_upstreams(told: Explanation, views: Sequence[UpstreamView]) -> Explanat
     known = {view.name: view for view in views}
     gates = tuple(of_upstream(gate, known, told.at) for gate in told.gates)
     return msgspec.structs.replace(told, gates=gates, upstreams=tuple(views))
+
+
+def with_batch(told: Explanation, batch: BatchOptions) -> Explanation:
+    """An explanation of a job whose worker may be gathering others before it calls the handler."""
+    since = told.past.at if told.past and told.state is State.RUNNING else None
+    if since is None or since + batch.wait_us <= told.at:
+        return told
+    words = f"its worker may be gathering a batch of up to {batch.size} jobs"
+    reason = Reason(code="gathering", words=words, until=since + batch.wait_us)
+    return msgspec.structs.replace(told, beside=(*told.beside, reason))

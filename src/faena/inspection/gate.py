@@ -46,7 +46,6 @@ class Gate(View, frozen=True):
             return said
         return f"{said}, for another {describe(rounded(self.until - now))}"
 
-
     def upstream_name(self) -> str | None:
         """The upstream that it is about."""
         found = _UPSTREAM.fullmatch(self.detail)

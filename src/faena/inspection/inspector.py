@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-import msgspec
-
-from faena.engine import Engine, envelope, scripts
-from faena.engine.calls import upstreams
+from faena.engine import Engine, scripts
 from faena.engine.calls.deadletter import Position
 from faena.engine.overview import Overview
-from faena.engine.scripts import Look
 from faena.engine.wire.patience import within
 from faena.engine.wire.subscription import Subscription
 from faena.errors import JobNotFound, ResultTimeout, StoreUnavailable
-from faena.inspection.ended import past_of
-from faena.inspection.explanation import Explanation, explanation_of, with_upstreams
-from faena.inspection.gate import awaited_upstreams
+from faena.inspection.explainer import Explainer
+from faena.inspection.explanation import Explanation
+from faena.inspection.job_view import read_job
 from faena.inspection.past import PastJobs, PastReader, Source, Wanted, known_of, merged
 from faena.inspection.totals import add_up
-from faena.job import JobView, Spec
-from faena.outcomes import ErrorRecord
+from faena.job import JobView
 from faena.sharding.consistent_read import (
     Seen,
     Sight,
@@ -35,15 +30,11 @@ from faena.sharding.consistent_read import (
 from faena.sharding.router import Routers
 from faena.states import FINISHED, State
 from faena.values.cursor import read_cursor, write_cursor
-from faena.values.ids import made_at_us
 from faena.values.shards import queue_of
 from faena.values.view import View
 
 _POLL_S: Final = 1.0
 """How often a waiter looks for itself: messages may be lost, jobs are not."""
-
-_error_decoder = msgspec.json.Decoder(ErrorRecord)
-_UNREADABLE: Final = Spec(task="")
 
 
 class Page(View, frozen=True):
@@ -80,6 +71,7 @@ class Inspector:
         self._engine = engine
         self._routers = routers
         self._past = past or PastJobs()
+        self._explainer = Explainer(engine, routers, self._past)
         self._waiting: dict[tuple[str, str], list[asyncio.Event]] = {}
         self._listening: asyncio.Future[Subscription] | None = None
 
@@ -96,44 +88,15 @@ class Inspector:
 
         `lane`, here and below, is where to look; None: everywhere.
         """
-        _, found = await self._find(queue, job_id, lane)
+        _, found = await self._explainer.find(queue, job_id, lane)
         if found:
             return read_job(queue, job_id, found)
         past = self._past.of(queue) if is_past_too else None
         return await past.job(queue, job_id, lane) if past else None
 
-    async def _find(self, queue: str, job_id: str, lane: str | None) -> tuple[str, Look | None]:
-        """The shard that has a job and what it knows of it, which is nothing where none has."""
-
-        async def look(shard: str) -> tuple[str, Look | None]:
-            (found,) = await self._engine.look(shard, [job_id])
-            return shard, found
-
-        return await self._routers.of(queue).first(
-            look, is_found=lambda answer: answer[1] is not None, lane=lane
-        )
-
     async def explain(self, queue: str, job_id: str, lane: str | None = None) -> Explanation:
         """Why a job waits, or what became of it."""
-        shard = queue
-        if len(await self._routers.of(queue).names()) > 1:
-            shard, _ = await self._find(queue, job_id, lane)
-        told = explanation_of(queue, job_id, await self._engine.explain(shard, job_id))
-        if told.is_waiting:
-            return await self._with_upstreams(told, lane)
-        if told.state is None:
-            return told
-        view = await self.job(queue, job_id, lane=lane)
-        if view is None or view.state is not told.state:  # it has gone on meanwhile
-            return told
-        return msgspec.structs.replace(told, past=past_of(view))
-
-    async def _with_upstreams(self, told: Explanation, lane: str | None) -> Explanation:
-        if not (names := awaited_upstreams(told.gates)):
-            return told
-        job = await self.job(told.queue, told.id, lane=lane)
-        tenant = (job.tenant if job else None) or ""
-        return with_upstreams(told, await upstreams.views(self._engine, names, tenant))
+        return await self._explainer.explain(queue, job_id, lane)
 
     async def page(
         self,
@@ -308,70 +271,3 @@ def _first_of(seen: Sequence[Seen], limit: int, *, is_newest_first: bool) -> lis
 def _each_once(jobs: Iterable[JobView]) -> list[JobView]:
     """One that has moved while it was looked for was found twice."""
     return list({(job.id, job.tenant): job for job in jobs}.values())
-
-
-def read_job(queue: str, job_id: str, look: Look) -> JobView:  # size: a line a field
-    """Put together what the columns say of one job."""
-    state, at, info = State(look.state), int(float(look.score)), look.info
-    told = envelope.spec_in(look.spec)
-    spec, priority = (told, envelope.priority_of(look.spec)) if told else (_UNREADABLE, 0)
-    mark: Mapping[str, Any] = msgspec.msgpack.decode(look.mark) if look.mark else {}
-    started_at, worker = _claim(look.lease)
-    errors = tuple(_error_decoder.decode(text) for text in _numbered(info, "error"))
-    parked, parked_reason = mark.get("y") or (0, None)
-    fallback, _, handed_to = mark.get("f", "").partition(" ")
-    return JobView(
-        id=job_id,
-        queue=queue,
-        state=state,
-        task=spec.task,
-        is_unreadable=told is None,
-        payload=spec.payload,
-        tenant=spec.tenant,
-        key=spec.key,
-        priority=mark.get("p") or priority,
-        headers=spec.headers,
-        attempts_made=mark.get("a", 0) + (state is State.COMPLETED),
-        losses=mark.get("l", 0),
-        created_at=None if envelope.has_own_id(look.spec) else made_at_us(job_id),
-        enqueued_at=look.enqueued_at,
-        due_at=at if state is State.DELAYED else None,
-        lease_until=at if state is State.RUNNING else None,
-        started_at=started_at or _last_started(state, errors),
-        worker=worker,
-        finished_at=at if state in FINISHED else None,
-        is_stopping=bool(mark.get("c")) and state is State.RUNNING,
-        result=look.result or None,
-        errors=errors,
-        progress=msgspec.json.decode(info["progress"]) if "progress" in info else None,
-        log=tuple(text.decode() for text in _numbered(info, "log")),
-        origin=mark.get("o") or job_id,
-        retry_of=mark.get("b"),
-        snoozes=mark.get("k", 0),
-        snooze_reason=mark.get("r") or None,
-        parked=parked,
-        parked_reason=parked_reason,
-        fallback=fallback or None,
-        handed_to=handed_to or None,
-        auto_retries=mark.get("x", 0),
-        max_attempts=spec.retry.attempts if spec.retry else spec.attempts,
-    )
-
-
-def _claim(record: bytes) -> tuple[int | None, str | None]:
-    if not record:
-        return None, None
-    _, started_at, worker, *_ = record.split()
-    return int(started_at), worker.decode()
-
-
-def _last_started(state: State, errors: Sequence[ErrorRecord]) -> int | None:
-    """When the last attempt that failed began; a completed job has made another one since."""
-    return (errors[-1].started_at or None) if errors and state is not State.COMPLETED else None
-
-
-def _numbered(info: Mapping[str, bytes], kind: str) -> list[bytes]:
-    """The lines `kind:1`, `kind:2`, … in order."""
-    stem = f"{kind}:"
-    numbers = sorted(int(name[len(stem) :]) for name in info if name.startswith(stem))
-    return [info[f"{stem}{number}"] for number in numbers]

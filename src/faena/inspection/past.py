@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple, Protocol, TypeAlias
 from faena.engine import Engine
 from faena.engine.calls.deadletter import Position
 from faena.engine.envelope import spec_in
+from faena.inspection.reason import Reason
 from faena.job import JobView
 from faena.sharding.consistent_read import Sight, is_behind, travelling
 from faena.states import State
@@ -36,11 +37,20 @@ class PastReader(Protocol):
         ...
 
 
+class RowReader(Protocol):
+    """Reads jobs that a database has not sent to the broker yet."""
+
+    async def row(self, queue: str, job_id: str) -> Reason | None:
+        """Why a job is still there; None if it is not."""
+        ...
+
+
 @dataclass(slots=True)
 class PastJobs:
-    """The reader of an app, if it has one; it may be set after the app has connected."""
+    """The readers of an app, if it has some; they may be set after the app has connected."""
 
     reader: PastReader | None = None
+    rows: RowReader | None = None
 
     def of(self, queue: str) -> PastReader | None:
         """The reader, if it has jobs of a queue."""

@@ -46,9 +46,7 @@ REASONS: Final[Mapping[str, Meaning]] = {
     "parked": Meaning("a worker put it off", "a worker tries it again at the given time"),
     "expires": Meaning("it must start before an instant", "it starts in time, or it is cancelled"),
     # other jobs
-    "order": Meaning(
-        "it comes after another job of its queue, tenant or key", "job {job} ends"
-    ),
+    "order": Meaning("it comes after another job of its queue, tenant or key", "job {job} ends"),
     "unique": Meaning("another job has its unique claim", "job {job} ends"),
     "flow": Meaning("it is a node of a flow, and nodes before it have not ended", "{first} ends"),
     "flow_building": Meaning(
@@ -133,9 +131,7 @@ REASONS: Final[Mapping[str, Meaning]] = {
         "its node of a flow is skipped: one before it failed", "the flow is run again"
     ),
     "removed": Meaning("its flow or group knows it, its queue does not have it any more", ""),
-    "unknown": Meaning(
-        "the queue has no such job: it never existed, or retention removed it", ""
-    ),
+    "unknown": Meaning("the queue has no such job: it never existed, or retention removed it", ""),
 }
 """Every code of a reason."""
 
@@ -162,7 +158,7 @@ class Reason(View, frozen=True, kw_only=True):
     """It, as part of a sentence."""
     until: int | None = None
     """When it ends on its own; None if that depends on something else."""
-    details: dict[str, Detail] = {}
+    details: Mapping[str, Detail] = {}
 
     @property
     def is_stop(self) -> bool:

@@ -54,9 +54,7 @@ def _of_gate(told: Explanation, gate: Gate) -> Reason:
         details |= {"limit": gate.detail}
     elif gate.name == "turn":
         details |= {"ahead": int(gate.detail)}
-    return Reason(
-        code=code, words=_words(told, gate, code), until=gate.until, details=details
-    )
+    return Reason(code=code, words=_words(told, gate, code), until=gate.until, details=details)
 
 
 def _words(told: Explanation, gate: Gate, code: str) -> str:

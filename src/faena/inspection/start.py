@@ -26,7 +26,7 @@ class Pace(NamedTuple):
 
     @classmethod
     def of(cls, claimed: Sequence[int], now: int) -> Pace | None:
-        """By the claims of this minute and of those before; None when nothing was claimed lately."""
+        """By the claims of this minute and those before; None if nothing was claimed lately."""
         this, *over = claimed or (0,)
         mean = (this + sum(over[:1])) / ((_MINUTE_US + now % _MINUTE_US) / _MINUTE_US)
         some = [mean, *(float(one) for one in over if one)]
@@ -101,9 +101,7 @@ def _behind_others(told: Explanation, floor: int) -> ExpectedStart:
     return _unknown(why, floor if floor > told.at else None)
 
 
-def _by_pace(
-    told: Explanation, floor: int, by_limits: int, is_full: bool
-) -> ExpectedStart | None:
+def _by_pace(told: Explanation, floor: int, by_limits: int, is_full: bool) -> ExpectedStart | None:
     """After so many jobs as come first, and after one that must end where all places are taken."""
     whose, jobs, pace = told.pace
     if pace is None:

@@ -16,7 +16,7 @@ from faena.errors import (
     PayloadError,
     arguments,
 )
-from faena.inspection.explanation import Explanation
+from faena.inspection.explanation import Explanation, with_batch
 from faena.job import JobView
 from faena.options import priority_of
 from faena.states import State
@@ -52,8 +52,15 @@ class Handle(Generic[R]):
         return await inspector.job(self.queue, self.id, lane=self._lane, is_past_too=True)
 
     async def explain(self) -> Explanation:
-        """Why the job has not started and when it should, or how it ended; made to be printed."""
-        return await (await self._app.runtime()).inspector.explain(self.queue, self.id, self._lane)
+        """Why the job is where it is, what must happen next and when it should start, or how it
+        ended; made to be printed.
+        """
+        inspector = (await self._app.runtime()).inspector
+        told = await inspector.explain(self.queue, self.id, self._lane)
+        queue = self._app.queues.get(self.queue)
+        handlers = {} if queue is None or queue.is_remote else queue.handlers
+        handler = handlers.get(told.task or "")
+        return with_batch(told, handler.batch) if handler and handler.batch else told
 
     async def result(self, timeout: timedelta | str | None = None) -> R:
         """Wait for the job, through outages of the broker, and return its result.

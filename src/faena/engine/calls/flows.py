@@ -94,6 +94,10 @@ class FlowCalls:
             for name, to, job, made, inputs in found
         ]
 
+    async def is_pending(self, queue: str, name: str) -> bool:
+        """Whether a pending send is still to be run."""
+        return await self._engine.command("ZSCORE", queue, "pending_sends", name) is not None
+
     async def done(self, queue: str, names: Sequence[str]) -> None:
         """Delete pending sends."""
         if names:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from faena.engine import Engine, scripts
 from faena.engine.requester import on_behalf
-from faena.inspection.inspector import read_job
+from faena.inspection.job_view import read_job
 from faena.job import JobView
 from faena.pg.erasure.place import Found, NotYet
 from faena.sharding.consistent_read import in_sight
