@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, Unpack, cast
 
 from faena.errors import ConfigError, UnknownQueue, as_text, nearest, shown
-from faena.inspection.past import PastReader
+from faena.inspection.past import PastReader, RowReader
 from faena.options import QueueOptions, build
 from faena.options.queue import check_learning
 from faena.pool import Pool
@@ -67,6 +67,10 @@ class Registry(ConnectedApp):
         self._links.connection.past.reader = reader
         for queue in self.queues.values():
             self._keep_history_of(queue)
+
+    def read_rows(self, reader: RowReader) -> None:
+        """Have `explain` ask a database for jobs that it has not sent to the broker."""
+        self._links.connection.past.rows = reader
 
     def _keep_history_of(self, queue: Queue) -> None:
         names, settings = self._history

@@ -102,9 +102,13 @@ REASONS: Final[Mapping[str, Meaning]] = {
     "outbox": Meaning(
         "its row in PostgreSQL has not been sent to the broker", "a relay of the app sends it"
     ),
+    "outbox_sent": Meaning(
+        "its row in PostgreSQL was sent, and the broker does not have it any more",
+        "a relay hears of its end, or sends it again if the broker has lost its data",
+    ),
     "outbox_refused": Meaning(
-        "the broker refused its row in PostgreSQL: {why}",
-        "an operator corrects or deletes the row",
+        "the broker never takes its row in PostgreSQL",
+        "an operator corrects or deletes the row: {why}",
     ),
     # running
     "running": Meaning("a worker runs it", "its handler ends"),
@@ -139,7 +143,7 @@ _NOT_BY_TIME: Final = frozenset(
     {"unserved", "order", "unique", "flow", "flow_building", "group", "group_open"}
     | {"group_failed", "held", "rate_limited", "tenant_held", "tenant_moving", "moving"}
     | {"too_costly", "breaker", "panic", "budget", "upstream_limit", "upstream"}
-    | {"pending_send", "outbox", "outbox_refused"}
+    | {"pending_send", "outbox", "outbox_sent", "outbox_refused"}
 )
 """What ends at no instant, unless the reason has one."""
 
