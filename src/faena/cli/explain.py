@@ -80,7 +80,8 @@ def _reason(reason: Reason) -> dict[str, Any]:
 
 def _start(start: ExpectedStart) -> dict[str, Any]:
     told: dict[str, Any] = document(start)
-    return {**told, "earliest": iso(start.earliest), "latest": iso(start.latest)}
+    between = start.between and [iso(one) for one in start.between]
+    return {**told, "earliest": iso(start.earliest), "between": between}
 
 
 def _draw(console: Console, found: Explanation, letter: DeadLetter | None) -> None:

@@ -47,9 +47,9 @@ class ExpectedStart(View, frozen=True, kw_only=True):
     at: int | None = None
     """The instant; None if it is unknown."""
     earliest: int | None = None
-    """It does not start before, as things stand, or at the fastest pace of the last minutes."""
-    latest: int | None = None
-    """At the slowest pace of the last minutes; None if nothing is known of it."""
+    """Gates do not let it start before, as things stand; None if none of them has an instant."""
+    between: tuple[int, int] | None = None
+    """Of an estimate by pace: at the fastest and at the slowest pace of the last minutes."""
     is_estimate: bool = False
     """Whether `at` depends on how fast others are served; else only on workers with free slots."""
     words: str
@@ -74,14 +74,14 @@ def expected_start(told: Explanation) -> ExpectedStart | None:
 def _by_time(told: Explanation, at: int) -> ExpectedStart:
     if at <= told.at:
         words = "as soon as a worker has a free slot"
-        return ExpectedStart(basis="next", at=at, earliest=at, latest=at, words=words)
+        return ExpectedStart(basis="next", at=at, earliest=at, words=words)
     if told.upstreams or any(gate.name == "behind" for gate in told.gates):
         words = f"not before {instant(at)}"
         basis = "upstream" if told.upstreams else "clock"
         return ExpectedStart(basis=basis, at=at, earliest=at, words=words)
     basis = "limits" if at == told.sure_at else "clock"
     words = f"{instant(at)}{', by limits' if basis == 'limits' else ''}"
-    return ExpectedStart(basis=basis, at=at, earliest=at, latest=at, words=words)
+    return ExpectedStart(basis=basis, at=at, earliest=at, words=words)
 
 
 def _behind_others(told: Explanation, floor: int) -> ExpectedStart:
@@ -109,19 +109,22 @@ def _by_pace(told: Explanation, floor: int, by_limits: int, is_full: bool) -> Ex
     times = (gate.until or 0 for gate in told.gates if gate.name not in _LIMITS)
     opens_at = max((told.at, *times))
     mean, fastest, slowest = pace.after(opens_at, jobs + is_full)
-    at, earliest, latest = max(mean, by_limits), max(fastest, floor), max(slowest, by_limits)
+    at, first, last = max(mean, by_limits), max(fastest, floor), max(slowest, by_limits)
     if by_limits > mean:
         words = f"about {instant(at)}, by limits"
-        return ExpectedStart(
-            basis="limits", at=at, earliest=floor, latest=latest, is_estimate=True, words=words
-        )
+        return ExpectedStart(basis="limits", at=at, earliest=floor, is_estimate=True, words=words)
     come = "1 job" if jobs == 1 else f"{jobs} jobs"
     words = (
         f"about {instant(at)}, an estimate by the pace of the {whose}: {come} ahead at "
-        f"{pace.mean:.3g} a minute; between {instant(earliest)} and {instant(latest)}"
+        f"{pace.mean:.3g} a minute; between {instant(first)} and {instant(last)}"
     )
     return ExpectedStart(
-        basis="pace", at=at, earliest=earliest, latest=latest, is_estimate=True, words=words
+        basis="pace",
+        at=at,
+        earliest=floor,
+        between=(first, last),
+        is_estimate=True,
+        words=words,
     )
 
 
