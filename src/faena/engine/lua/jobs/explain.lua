@@ -42,7 +42,7 @@ local function explain_workers()
   end
 end
 
-local function explain_queue(lane, ahead)
+local function explain_queue(ahead)
   explain_workers()
   local holds = call('HGETALL', key('holds'))
   for i = 1, #holds, 2 do
@@ -55,15 +55,15 @@ local function explain_queue(lane, ahead)
     gate('max_running', conf.max_running)
   end
   explain_limits('limit', windows_now(conf.limits, now), now, ahead)
-  explain_costs('limit', small_windows(conf.costs, nil, id, lane and 'lane:' .. lane or 'ready', now))
+  explain_costs('limit', small_windows(conf.costs, nil, id, ahead.set, now))
 end
 
 --- Where a ready job is: how many come first in its lane, or among those set aside for its key, and in all. Lanes take
 -- turns, so before the n-th job of a lane about n of every other lane are served.
 local function line_of(lane, name)
   if not lane then
-    local rank = call('ZRANK', key('ready'), id)
-    return { own = rank, ahead = rank, aside = 0 }
+    local rank = call('ZRANK', key('ready'), id)   -- where others have lanes, those may be overtaken
+    return { own = clock_of('laned') == 0 and rank or 0, ahead = rank, aside = 0 }
   end
   local rank, turn = call('ZRANK', key('lane:' .. lane), id), call('ZRANK', key('ring'), lane)
   if not rank then
@@ -76,9 +76,9 @@ end
 
 --- Which of the jobs before it a limit counts in any case: not those that may expire, and not those of a lane whose keys
 -- may keep them back.
-local function counted(number, likely, is_by_key)
-  local is_sure = not clock_of('expires_from') and (is_by_key or not conf.key_limits)
-  return { sure = is_sure and number or 0, likely = likely }
+local function counted(number, likely, set)
+  local is_sure = not clock_of('expires_from') and not conf.key_limits
+  return { sure = is_sure and number or 0, likely = likely, set = is_sure and number > 0 and set or nil }
 end
 
 local function explain_blocked(chain, mark, score)
@@ -114,14 +114,16 @@ if state and is_waiting(state) then
     line = line_of(lane, name)
   end
   local of_queue = state == 'ready' and line.ahead or 0
-  explain_queue(lane, counted(line.own, of_queue))
+  local set = lane and 'lane:' .. lane or 'ready'
+  explain_queue(counted(line.own, of_queue, set))
   if lane then
-    explain_tenant(lane, id, conf, now, counted(line.own, line.own))
+    explain_tenant(lane, id, conf, now, counted(line.own, line.own, set))
     fact('lane_ahead', whole(line.own))
     fact('lane_pace', table.concat(lane_pace_now(lane, now), ' '))
   end
   if name then
-    explain_limits('key_limit', lane_windows_now(conf.key_limits, name, now), now, counted(line.aside, line.aside, true))
+    explain_limits('key_limit', lane_windows_now(conf.key_limits, name, now), now,
+      { sure = clock_of('expires_from') and 0 or line.aside, likely = line.aside })
   end
   if line.turn then
     gate('turn', line.turn)

@@ -68,6 +68,6 @@ for name, value in pairs(control) do
   end
 end
 if count > 0 then
-  explain_tenant(lane, '', conf_now(), now)
+  explain_tenant(lane, '', conf_now(), now, { sure = 0, likely = 0, set = 'lane:' .. lane })
 end
 return { fields, math.floor(count / LIVE), count % LIVE, call('ZSCORE', key('parked'), lane) or '', context.gates }

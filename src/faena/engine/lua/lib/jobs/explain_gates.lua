@@ -4,14 +4,14 @@
 --@state gates = {}
 --@state sure_at = 0     -- before then no limit lets the job start, whatever else happens
 --@state likely_at = 0   -- the same, if all that seem to come first do
-local NONE = { sure = 0, likely = 0 }
 
 local function gate(name, detail, until_at)
   local gates, last = context.gates, #context.gates
   gates[last + 1], gates[last + 2], gates[last + 3] = name, tostring(detail), whole(until_at or 0)
 end
 
---- Windows that are used up are gates; `ahead` says how many jobs of them start before this one.
+--- Windows that are used up are gates; `ahead` says how many of their jobs start before this one, in any case (sure) and
+-- as far as it seems (likely), and has the set whose first job does.
 local function explain_limits(name, windows, now, ahead)
   for _, window in ipairs(windows) do
     if window.opens_at then
@@ -31,7 +31,7 @@ local function explain_costs(name, windows)
   end
 end
 
---- What keeps back a job of a lane because of its tenant; without an id, the first one that is ready.
+--- What keeps back a job of a lane because of its tenant, behind `ahead`; without an id, the first one that is ready.
 local function explain_tenant(lane, id, conf, now, ahead)
   if call('HEXISTS', key('moves'), lane) == 1 then
     gate('tenant_moving', '')
@@ -48,6 +48,6 @@ local function explain_tenant(lane, id, conf, now, ahead)
   if most and count_in(count, 0) % LIVE >= most then
     gate('tenant_max_running', most)
   end
-  explain_limits('tenant_limit', lane_windows_now(control.limits or conf.tenant_limits, lane, now), now, ahead or NONE)
-  explain_costs('tenant_limit', small_windows(conf.tenant_costs, lane, id, 'lane:' .. lane, now))
+  explain_limits('tenant_limit', lane_windows_now(control.limits or conf.tenant_limits, lane, now), now, ahead)
+  explain_costs('tenant_limit', small_windows(conf.tenant_costs, lane, id, ahead.set, now))
 end

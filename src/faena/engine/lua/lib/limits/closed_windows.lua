@@ -59,10 +59,10 @@ local function room_after(window, ahead, now)
   return opens_at > now and opens_at or 0
 end
 
---- Limits by cost that have no room for a job, or for the first of `set`, which starts before it.
+--- Limits by cost that have no room for a job, or for the first of `set` (or nil), which starts before it.
 local function small_windows(text, lane, id, set, now)
   local windows, found = look_into_costs(cost_windows(text, lane), now), {}
-  local first = #windows > 0 and call('ZRANGE', key(set), 0, 0)[1] or id
+  local first = set and #windows > 0 and call('ZRANGE', key(set), 0, 0)[1] or id
   local own, its = costs_in(call('HGET', key('specs'), id)), costs_in(call('HGET', key('specs'), first))
   for _, window in ipairs(windows) do
     local cost = math.max(own[window.unit] or 1, its[window.unit] or 1)
