@@ -57,10 +57,6 @@ def _tenant(**changes: str) -> Step:
     return lambda rig, _: rig.engine.tenant("q", "@a", changes, by="ana")
 
 
-def _edit(**settings: str) -> Step:
-    return lambda rig, _: rig.edit(**settings)
-
-
 @dataclass(frozen=True)
 class Case:
     """How a job comes to wait, what is said of it, and what is done next."""

@@ -36,6 +36,8 @@ class Node(NamedTuple):
     job: str
     state: str
     parents: Sequence[int]
+    waits: int
+    """How many of them have not ended."""
 
     @property
     def has_ended(self) -> bool:
@@ -95,14 +97,14 @@ async def _of_waiting(
     known = await _read(calls, flow, [abs(one) for one in node.parents])
     parents = [one for one in known.values() if not one.has_ended]
     first = await _at_work(calls, flow, parents)
-    count = f"{len(parents)} of {number(len(node.parents), 'node')}"
-    words = f"it is {told}, which waits for {count}: {_named(parents)}"
+    words = f"it is {told}, which waits for {node.waits} of {number(len(node.parents), 'node')}"
+    words += f": {_named(parents, node.waits)}" if parents else ""
     behind = [one for one in first if one not in parents]
     if behind:
-        words += f"; those wait for {_named(behind)}"
+        words += f"; those wait for {_named(behind, len(behind))}"
     details |= {
         "waits_for": ", ".join(one.name for one in parents[:_SHOWN]),
-        "left": len(parents),
+        "left": node.waits,
         "first": f"job {first[0].job} in queue {first[0].queue}" if first else "its last parent",
     }
     reason = Reason(code="flow", words=words, details=details)
@@ -163,14 +165,14 @@ def _node(seen: bytes | None, state: bytes | None, parents: bytes | None) -> Nod
     try:
         queue, job, name, _ = msgspec.msgpack.decode(seen or b"", type=tuple[str, str, str, str])
         ups = msgspec.msgpack.decode(parents or b"\x90", type=list[int])
-        standing = (state or b"waiting").decode().partition(" ")[0]
+        standing, waits, _ = (state or b"").decode().split(" ")
+        return Node(name, queue, job, standing, ups, int(waits))
     except (msgspec.MsgspecError, ValueError):
         return None
-    return Node(name, queue, job, standing, ups)
 
 
-def _named(nodes: Sequence[Node]) -> str:
-    more = len(nodes) - _SHOWN
+def _named(nodes: Sequence[Node], count: int) -> str:
+    more = count - len(nodes[:_SHOWN])
     return ", ".join(map(str, nodes[:_SHOWN])) + (f" and {more} more" if more > 0 else "")
 
 
