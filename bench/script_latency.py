@@ -134,6 +134,8 @@ class Load:
                 await self._engine.cancel(QUEUE, [job])
             case "look":
                 await self._engine.look(QUEUE, [job])
+            case "explain":
+                await self._engine.explain(QUEUE, job)
             case "page":
                 await self._engine.page(QUEUE, "ready", 50, after=("", ""), is_reverse=True)
             case "clean":
@@ -156,7 +158,7 @@ def _operations(load: Load) -> dict[str, Call]:
         f"rescue {MOST}": lambda: load.rescue(MOST),
         "renew 200": lambda: load.renew(200),
     }
-    for op in ("change", "cancel", "look", "page", "clean", "overview"):
+    for op in ("change", "cancel", "look", "explain", "page", "clean", "overview"):
         named[op] = lambda op=op: load.operate(op)
     return named
 

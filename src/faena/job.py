@@ -257,7 +257,7 @@ class JobView(View, frozen=True, kw_only=True):
     snoozes: int = 0
     """How often its handler has snoozed it since it was last rerun."""
     snooze_reason: str | None = None
-    """The reason of the last snooze, if one was given."""
+    """The reason of the last snooze, if one was given and no attempt has failed since."""
     parked: int = 0
     """How often a worker has put it off before its handler began, since it last had it: the worker
     knows no such task or version, or an upstream takes no calls. No attempt is used."""

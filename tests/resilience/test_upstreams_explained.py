@@ -35,6 +35,11 @@ async def _waiting(receipt: Receipt[Any], words: str) -> Explanation:
     return told[0]
 
 
+def _codes(told: Explanation) -> set[str]:
+    """Why it waits, beside the jobs that come first and the workers that are there."""
+    return {one.code for one in told.reasons} - {"line", "turn", "slots", "expires"}
+
+
 async def _fail_all(app: Faena, options: dict[str, Any], tenant: str | None = None) -> Receipt[Any]:
     """The last job of a queue whose calls fail."""
     down = app.upstream("afip", **options)
@@ -59,6 +64,12 @@ async def test_for_an_open_breaker_how_many_calls_failed_and_when_a_probe_goes(
     assert told.expected_at is None or told.expected_at >= told.at
     assert told.is_earliest == (told.expected_at is not None)
     assert told.to_dict()["upstreams"][0]["failed"] == 4
+    assert "breaker" in _codes(told)
+    assert "the next probe of upstream afip succeeds" in told.next
+    start = told.expected_start
+    assert start is not None
+    assert start.basis in {"upstream", "pace", "unknown"}
+    assert start.earliest is None or start.earliest > told.at
 
 
 async def test_for_a_tenants_own_breaker_whose_it_is(shop: Faena, working: Working) -> None:
@@ -79,6 +90,8 @@ async def test_for_a_limit_when_it_has_room(shop: Faena, working: Working) -> No
     async with working(shop):
         told = await _waiting(last, "its limit of 2/10m is used up, room in ")
     assert told.upstreams[0].limits[0].used == 2
+    assert "upstream_limit" in _codes(told)
+    assert "the limit of upstream afip has room again" in told.next
 
 
 async def _spend_all(app: Faena, **options: Any) -> Receipt[Any]:
@@ -104,6 +117,8 @@ async def test_for_a_budget_how_much_is_spent_and_when_it_is_asked_again(
     async with working(shop):
         told = await _waiting(last, f"upstream ai is closed; {own} {USED_UP}")
     assert "; a worker asks again in " in str(told)
+    assert "budget" in _codes(told)
+    assert "the period of the budget of ai ends, or the budget is raised" in told.next
     (gate,) = [one for one in told.gates if one.name in {"held", "tenant_held"}]
     (view,) = told.upstreams
     assert gate.until == view.budgets[0].ends_at, "not the minute after which a worker asks again"
@@ -148,6 +163,8 @@ async def test_for_a_panic_who_called_it_and_why(shop: Faena, working: Working) 
             receipt, "upstream afip is in panic, called by ana: certificates expired"
         )
     assert told.expected_at is None, "an operator must end it"
+    assert "panic" in _codes(told)
+    assert "an operator ends the panic of afip" in told.next
     assert "for another" not in str(told), "the hold is looked at each minute, but what of it"
 
 
@@ -179,6 +196,7 @@ async def test_a_hold_of_that_name_for_no_upstream_stays_as_it_is(shop: Faena) -
     receipt = await send.enqueue()
     told = await receipt.handle.explain()
     assert "the queue is held (upstream nowhere)" in str(told)
+    assert "held" in _codes(told)
     assert told.upstreams == ()
 
 

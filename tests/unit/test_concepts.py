@@ -30,7 +30,7 @@ PLAIN = {
         duplicate ends errors expired expires explain fields finish forget forgotten graph
         hour idle index info key keys known line listpack logs look lot lots message
         messages metadata minute minutes names note notify now obliterate order outcomes
-        override overview packed page paging panic period permit presence rate read
+        override overview pace packed page paging panic period permit presence rate read
         recipients record report reserved results retained retention run safe samples scan
         score settings sliding spend spenders spending spent stats stop stream streams sweep
         table throttled time totals unique upkeep views walk warned

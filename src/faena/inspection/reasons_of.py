@@ -37,8 +37,9 @@ def of_waiting(told: Explanation) -> Iterator[Reason]:
 def _of_gate(told: Explanation, gate: Gate) -> Reason:
     details: dict[str, Detail] = {"queue": told.queue, "gate": gate.name, "detail": gate.detail}
     code = gate.name
-    if upstream := gate.upstream_name():
-        view = next((one for one in told.upstreams if one.name == upstream), None)
+    upstream = gate.upstream_name()
+    view = next((one for one in told.upstreams if one.name == upstream), None)
+    if upstream and (view is not None or gate.name == "parked"):  # else a hold that has such a name
         code, details = _upstream_code(view), details | {"upstream": upstream}
     elif gate.name == "delayed":
         code = told.delayed_by
