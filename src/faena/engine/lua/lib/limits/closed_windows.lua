@@ -1,27 +1,36 @@
 --- What limits hold and when they open, for scripts that only read: nothing is cleared away, unlike with `room_in`.
---@include keys, sliding_window, adaptive_limits, packed_window, cost_limit
+--@include safe_read, keys, sliding_window, adaptive_limits, packed_window, cost_limit
 --@exports windows_now, lane_windows_now, small_windows, room_after
---- `claims` are instant, number … in the window, oldest first; one that is used up has an instant at which it opens.
-local function note_claims(window, claims, used, now)
-  window.claims, window.used, window.told = claims, used, window.max .. '/' .. whole(window.per_us)
+local MOST = 1000   -- claims of a window, or buckets of them
+
+--- `claim_at` tells instant and number of the n-th claim in the window, oldest first, and nothing behind the last. One that
+-- is used up has an instant at which it opens.
+local function note_claims(window, used, claim_at, now)
+  window.used, window.claim_at, window.told = used, claim_at, window.max .. '/' .. whole(window.per_us)
   if used >= window.max then
-    window.opens_at = (claims[1] or now) + window.per_us
+    window.opens_at = (claim_at(1) or now) + window.per_us
   end
   return window
 end
 
---- The windows of the queue's limits.
+--- The windows of the queue's limits; as few of their claims are read as say when they open.
 local function windows_now(text, now)
   local windows = learned_windows(text, nil, now)
   for _, window in ipairs(windows) do
-    local claims, used = {}, 0
-    for _, entry in ipairs(call('LRANGE', key(window.name), 0, -1)) do
-      local instant, number = entry_of(entry)
+    local list, past = call('LRANGE', key(window.name), 0, -1), 0
+    local used = #list > 0 and count_in(call('HGET', key('clock'), window.name), 0) or 0
+    while list[past + 1] do
+      local instant, number = entry_of(list[past + 1])
       if instant > now - window.per_us then
-        claims[#claims + 1], claims[#claims + 2], used = instant, number, used + number
+        break
       end
+      past, used = past + 1, used - number
     end
-    note_claims(window, claims, used, now)
+    note_claims(window, math.max(0, used), function(n)
+      if list[past + n] then
+        return entry_of(list[past + n])
+      end
+    end, now)
   end
   return windows
 end
@@ -31,11 +40,12 @@ local function lane_windows_now(text, lane, now)
   local windows = learned_windows(text, lane, now)
   for _, window in ipairs(windows) do
     look_into(window, call('GET', key(window.name)), now)
-    local claims = {}
-    for at = window.from, #window.stored, 16 do
-      claims[#claims + 1], claims[#claims + 2] = struct.unpack('>dd', window.stored, at)
-    end
-    note_claims(window, claims, window.sum, now)
+    note_claims(window, window.sum, function(n)
+      local at = window.from + 16 * (n - 1)
+      if at <= #window.stored then
+        return struct.unpack('>dd', window.stored, at)
+      end
+    end, now)
   end
   return windows
 end
@@ -48,12 +58,12 @@ local function room_after(window, ahead, now)
   end
   local rest = ahead % window.max
   local rounds, left, opens_at = (ahead - rest) / window.max, window.used + rest + 1 - window.max, now
-  for i = 1, left > 0 and #window.claims or 0, 2 do
-    left = left - window.claims[i + 1]
-    if left <= 0 then
-      opens_at = window.claims[i] + window.per_us
+  for n = 1, MOST do
+    local instant, number = window.claim_at(n)
+    if left <= 0 or not instant then
       break
     end
+    left, opens_at = left - number, instant + window.per_us
   end
   opens_at = opens_at + rounds * window.per_us
   return opens_at > now and opens_at or 0
