@@ -32,6 +32,7 @@ from psycopg import AsyncConnection, AsyncCursor
 from faena.errors import ArgumentError, ConfigError, PayloadError, shown, unknown_name
 from faena.options import EnqueueOptions, Order, build
 from faena.pg.failure import translated
+from faena.pg.pending_row import PendingRows
 from faena.pg.quick_schema import quick_schema
 from faena.task import Task
 from faena.values.duration import Duration
@@ -136,6 +137,7 @@ class Outbox:
     def __init__(self, pg: Postgres, late_s: float = 60.0) -> None:
         self._pg, self.late_s = pg, late_s
         """From what age of the oldest pending job on the outbox is late."""
+        pg.app.read_rows(PendingRows(pg))
 
     def statement(
         self, task: Task[P, Any], payload: P, **options: Unpack[OutboxFields]

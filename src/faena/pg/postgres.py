@@ -38,7 +38,6 @@ from faena.pg.failure import as_raised, translated
 from faena.pg.history.history import JobHistory, keep_history
 from faena.pg.history.option import History
 from faena.pg.outbox import Outbox
-from faena.pg.pending_row import PendingRows
 from faena.pg.pool import (
     Connection,
     Pools,
@@ -103,7 +102,6 @@ class Postgres(OnRequest, RolledUp):
         self.keep_effects = _kept(keep_effects)
         if relay:
             app.add_service(lambda: serve(self))
-        app.read_rows(PendingRows(self))
         self._history = None if history is None else keep_history(self, history)
 
     @classmethod
