@@ -80,7 +80,7 @@ class Executor:  # size: the whole way of an attempt, in one place
         self._worker = worker
         self._traced = traced
         self._on_done = traced.settling(on_done) if traced else on_done
-        self._run = traced.running(self._run_bare) if traced else self._run_bare
+        self._perform = traced.running(self._run) if traced else self._run
         self._on_free = on_free
         self._still_holds = still_holds or _surely
         self._parking = Parking(queue, handlers)
@@ -254,7 +254,7 @@ class Executor:  # size: the whole way of an attempt, in one place
 
     async def _run_apart(self, attempt: Attempt) -> None:
         attempt.task = asyncio.current_task()
-        await self._run(attempt)
+        await self._perform(attempt)
 
     async def _serve_pending(self) -> None:
         self._is_runner_due = False
@@ -265,14 +265,14 @@ class Executor:  # size: the whole way of an attempt, in one place
             if self._pending and not self._is_runner_due:
                 self._call_runner()
             attempt.task = task
-            await self._run(attempt)
+            await self._perform(attempt)
             is_marked = attempt.stop is not None or copy_context() != clean
             if is_marked or (task and task.cancelling()) or time.monotonic() > until:
                 break
         if self._pending:
             self._call_runner()
 
-    async def _run_bare(self, attempt: Attempt) -> None:  # noqa: C901, PLR0912 # size: the way of every job, which pays for each call
+    async def _run(self, attempt: Attempt) -> None:  # noqa: C901, PLR0912 # size: the way of every job, which pays for each call
         permits = held = None
         bound = BOUND.set(attempt.job)
         try:

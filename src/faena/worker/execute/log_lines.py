@@ -45,7 +45,7 @@ def log_end(queue: str, claim: Claim, outcome: Outcome | None, attempt: Attempt 
             "worker": outcome.error.worker,
             "error": outcome.error.name,
             "code": outcome.error.code,
-            "traceback": outcome.error.stack,
+            "traceback": (outcome.error.stack or "").rstrip() or None,
             **trace_fields(attempt.job if attempt else None),
         },
     )
