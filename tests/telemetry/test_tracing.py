@@ -15,7 +15,7 @@ from faena.errors import Overloaded
 from faena.job import JobView
 from faena.options import Backpressure
 from faena.telemetry.tracing.trace_header import origin_of
-from faena.testing import harness
+from faena.testing import harness, run_inline
 from tests._support.eventually import eventually
 from tests._support.spans import Spans, is_child, linked
 from tests._support.valkey import Server
@@ -309,8 +309,9 @@ async def test_a_schedule_begins_a_trace_for_each_instant(
 
     async with harness(app, url=valkey.url) as h:
         await h.drain(through="3h")
-    fires = spans.named("job.fire scheduler")
-    assert len(fires) == 3
+    fires, attempts = spans.named("job.fire scheduler"), spans.named("job.attempt scheduler")
+    assert len(fires) == len(attempts) == 3
+    assert all(is_child(one, fire) for one, fire in zip(attempts, fires, strict=True))
     assert len({one.context.trace_id for one in fires}) == 3
     assert {(one.attributes or {})["faena.schedule"] for one in fires} == {"hourly"}
 
@@ -443,3 +444,40 @@ async def test_jobs_that_never_wait_do_not_inherit_each_others_spans(
     assert set(seen) == attempts
     assert len(seen) == 60
     assert len({one.context.trace_id for one in spans.named("job.attempt mail")}) == 60
+
+
+async def test_a_worker_that_is_started_in_a_span_does_not_hand_it_to_its_jobs(
+    app: Faena, spans: Spans
+) -> None:
+    @app.queue("mail").task
+    async def send() -> None: ...
+
+    await send.enqueue()
+    with spans.tracer.start_as_current_span("main") as main:
+        await app.run_worker(until_empty=True)
+        assert get_current_span() is main
+    assert is_child(spans.one("job.attempt mail"), spans.one("job.enqueue mail"))
+
+
+async def test_the_attempt_of_a_job_without_a_trace_begins_one(
+    valkey: Server, namespace: str, app: Faena, spans: Spans
+) -> None:
+    @app.queue("mail").task
+    async def send() -> None: ...
+
+    untraced = Faena("shop", valkey.url, namespace=namespace, tracing=False)
+    await untraced.queue("mail").task(send.handler.function).enqueue()
+    with spans.tracer.start_as_current_span("main"):
+        await app.run_worker(until_empty=True)
+    attempt = spans.one("job.attempt mail")
+    assert (attempt.parent, attempt.links) == (None, ())
+    await untraced.close()
+
+
+async def test_a_test_without_a_worker_is_traced_too(app: Faena, spans: Spans) -> None:
+    @app.queue("mail").task
+    async def send() -> None: ...
+
+    with spans.tracer.start_as_current_span("test"):
+        await run_inline(send)
+    assert is_child(spans.one("job.attempt mail"), spans.one("test"))

@@ -142,6 +142,10 @@ class Worker:
 
     async def run(self) -> None:
         """Serve until `stop`, then settle or release all jobs and close everything."""
+        with self._traced.apart() if self._traced else contextlib.nullcontext():
+            await self._run()
+
+    async def _run(self) -> None:
         loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
         processes = self._runners["process"] = Processes(loop)

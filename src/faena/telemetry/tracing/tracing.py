@@ -178,6 +178,16 @@ class Tracing:
 
     @staticmethod
     @contextmanager
+    def apart() -> Generator[None]:
+        """No current span inside the block."""
+        token = contexts.attach(_NOWHERE)
+        try:
+            yield
+        finally:
+            contexts.detach(token)
+
+    @staticmethod
+    @contextmanager
     def current(span: Span) -> Generator[None]:
         """Make a span the parent of what begins inside the block; it is not ended."""
         token = contexts.attach(trace.set_span_in_context(span, _NOWHERE))

@@ -6,6 +6,7 @@ An executor without this runs its attempts directly: what is not traced costs no
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from faena.engine.scripts import Claim
@@ -29,6 +30,10 @@ class Traced:
         self._tracing = tracing
         self._spans: dict[Attempt, Span] = {}
         """Of running attempts whose outcome is not known yet."""
+
+    def apart(self) -> AbstractContextManager[None]:
+        """No current span inside the block: a worker serves no request, whoever starts it."""
+        return self._tracing.apart()
 
     def settling(self, done: Done) -> Done:
         """`done`, after the span of the attempt has ended."""
