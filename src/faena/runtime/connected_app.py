@@ -227,7 +227,7 @@ class ConnectedApp:
         app's own connections stay open meanwhile. The caller must close the connections opened
         inside, with `close()`, before the end of the block.
         """
-        kept = self._links, self._portal
+        kept = self._links, self._portal, self.is_traced, self._tracing
         now = self._links.connection
         self._links = Links(
             replace(
@@ -243,4 +243,4 @@ class ConnectedApp:
             yield self
         finally:
             self._portal.close()
-            self._links, self._portal = kept
+            self._links, self._portal, self.is_traced, self._tracing = kept

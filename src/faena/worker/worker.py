@@ -90,14 +90,12 @@ class Worker:
             raise ConfigError("a worker must have at least one queue, got none", field="queues")
         self.options = options or WorkerOptions()
         self._engine, self._connect = engine, connect
-        self._queues = queues
+        self._queues, self._background = queues, background
         self._middleware, self._dead_letters = middleware, dead_letters
-        self._background = background
         self._slots, self._leases = Slots(self.options.concurrency), Leases()
         self.measured: Measurements = {}
         """What it has measured of its jobs, by queue and task; it lags by a second."""
-        self._calls = CallIds()
-        self._threads = Threads(1)
+        self._calls, self._threads = CallIds(), Threads(1)
         self._runners: dict[str, Runner] = {"thread": self._threads}
         self._traced = Traced(tracing) if tracing else None
         self._gatherer = Gatherer(self._runners, traced=self._traced)

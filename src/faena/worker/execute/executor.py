@@ -72,11 +72,9 @@ class Executor:  # size: the whole way of an attempt, in one place
         traced: Traced | None = None,
     ) -> None:
         """`batches` creates the runner of batch tasks, which shards of a pool share."""
-        self._queue = queue
-        self._handlers = handlers
+        self._queue, self._handlers = queue, handlers
         self._runners = {**runners, "batch": batches(self)}
-        self._notes = notes
-        self._middleware = middleware
+        self._notes, self._middleware = notes, middleware
         self._worker = worker
         self._traced = traced
         self._on_done = traced.settling(on_done) if traced else on_done
