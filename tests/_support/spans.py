@@ -7,7 +7,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
-from opentelemetry.sdk.trace.export import ConsoleSpanExporter, SimpleSpanProcessor
+from opentelemetry.sdk.trace.export import (
+    BatchSpanProcessor,
+    ConsoleSpanExporter,
+    SimpleSpanProcessor,
+)
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.sdk.trace.sampling import Sampler
 from opentelemetry.trace import Tracer
@@ -57,12 +61,16 @@ def linked(span: ReadableSpan) -> set[int]:
 # -- in processes ---------------------------------------------------------------------------------
 
 
-def provider_to(path: str) -> TracerProvider:
-    """A provider whose spans are lines of a file, which any number of processes append to."""
+def provider_to(path: str, *, holds: bool = False) -> TracerProvider:
+    """A provider whose spans are lines of a file, which any number of processes append to.
+
+    One that `holds` them writes after an hour, or when its program ends.
+    """
     provider = TracerProvider()
     out = Path(path).open("a", encoding="utf-8")  # noqa: SIM115 - as long as the process
     exporter = ConsoleSpanExporter(out=out, formatter=lambda span: f"{span.to_json(indent=None)}\n")
-    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    later = BatchSpanProcessor(exporter, schedule_delay_millis=3_600_000) if holds else None
+    provider.add_span_processor(later or SimpleSpanProcessor(exporter))
     return provider
 
 

@@ -16,7 +16,7 @@ from faena import Faena, Job, Retry
 from tests._support.spans import provider_to
 
 if spans := os.environ.get("SPANS"):
-    trace.set_tracer_provider(provider_to(spans))
+    trace.set_tracer_provider(provider_to(spans, holds="HOLDS" in os.environ))
 
 app = Faena("traced")
 mail = app.queue(

@@ -131,6 +131,28 @@ async def test_a_failed_attempt_is_one_line_of_json_with_its_trace(
     assert (first["worker"], first["tenant"], first["max_attempts"]) == ("here", "acme", 2)
 
 
+async def test_a_worker_that_stops_sends_the_spans_that_it_still_holds(
+    server: Server, tmp_path: Path, program: Program
+) -> None:
+    spans = tmp_path / "spans"
+    with Service(
+        *("worker", TARGET, "--log-format", "json"),
+        log=tmp_path / "log",
+        FAENA_URL=server.url,
+        SPANS=str(spans),
+        HOLDS="yes",
+    ) as worker:
+        await eventually(lambda: worker.serving() == 1)
+        await program.send("here", "x")
+        await eventually(lambda: "said here" in worker.log())
+        assert not written_in(spans)
+        worker.send(signal.SIGTERM)
+        code, _ = await worker.ended()
+    assert code == 0, worker.log()
+    assert len(attempts_of(written_in(spans), "here")) == 1
+    assert all(json.loads(line) for line in worker.log().splitlines())
+
+
 async def test_a_job_whose_worker_is_killed_goes_on_in_its_trace(
     server: Server, tmp_path: Path, program: Program
 ) -> None:
