@@ -106,7 +106,7 @@ def _rate_of_environ() -> Limit | None:
 )
 @click.option(
     "--log-format",
-    type=click.Choice(log.STYLES),
+    type=click.Choice(log.STYLES, case_sensitive=False),
     envvar="LOG_FORMAT",
     help="How log lines are written.  [default: pretty on a terminal, else plain]",
 )
