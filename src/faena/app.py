@@ -33,6 +33,7 @@ from faena.sharding.consistent_read import in_sight
 from faena.sharding.router import Routers
 from faena.task import Draft, Task
 from faena.telemetry.events import Event, follow, read_kinds, read_since
+from faena.telemetry.tracing.choice import check_tracing
 from faena.telemetry_registry import TelemetryRegistry
 from faena.values.duration import Duration, to_s
 from faena.values.ids import IdFactory
@@ -41,6 +42,8 @@ from faena.values.names import check_name
 from faena.worker.background_services import BackgroundServices, Service
 
 if TYPE_CHECKING:  # a program that only enqueues does not load the worker
+    from opentelemetry.trace import TracerProvider
+
     from faena.worker.options import Served, WorkerOptions
     from faena.worker.worker import Worker
 
@@ -62,6 +65,7 @@ class Faena(TelemetryRegistry):
         clock: Clock | None = None,
         dead_letters: DeadLetters | None = None,
         metrics: Metrics | None = None,
+        tracing: bool | TracerProvider | None = None,
     ) -> None:
         """Opens no connection; the first call does.
 
@@ -71,7 +75,9 @@ class Faena(TelemetryRegistry):
         queues. `allow_eviction` accepts a server that may evict jobs. `patience` is how long a call
         of a producer or reader tries to reach the broker; workers try without end. `clock` replaces
         the server's time in tests. `dead_letters` sets automatic retries and alerts for dead jobs,
-        `metrics` what pages of metrics have.
+        `metrics` what pages of metrics have. `tracing` makes spans of OpenTelemetry: by default if
+        the program has set a TracerProvider before its first job; with True also if it sets one
+        later; with a provider, by that one; with False never.
         """
         connection = Connection(
             name=check_name("app", name),
@@ -87,6 +93,7 @@ class Faena(TelemetryRegistry):
         self.schedules = Schedules(self)
         self.dead_letter_options = _checked(dead_letters or DeadLetters())
         self.metric_options = _metrics(metrics or Metrics())
+        self._trace_with = check_tracing(tracing)
         self._services: list[Service] = []
         self._desk_queues = DeskQueues(self._connected, lambda: self.queues, self.new_ids)
         self._renew_ids()
@@ -209,6 +216,7 @@ class Faena(TelemetryRegistry):
         """A worker for the given queues, by default for all of this app; start it with `run()`."""
         from faena.worker.worker import Worker  # noqa: PLC0415 - see above
 
+        self.is_traced = True  # look again: a provider may be set now
         own = [name for name, queue in self.queues.items() if not queue.is_remote]
         names = [queue.name for queue in self.served_here(own if queues is None else queues)]
         if not names:
@@ -226,6 +234,7 @@ class Faena(TelemetryRegistry):
             dead_letters=dead_letters,
             push=await self._push() if self.upstreams else None,
             background=background,
+            tracing=self.tracing,
         )
 
     async def _background(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
 from functools import cached_property
@@ -36,7 +36,7 @@ from faena.options import (
     of_one,
 )
 from faena.options.costs import cost_fact
-from faena.producing.batcher import BATCH, BATCH_BYTES, PLACED, cut_off, told
+from faena.producing.batcher import BATCH, PLACED, cut_off, in_calls, told
 from faena.producing.handle import Handle
 from faena.producing.payload import MISSING, encode_payload
 from faena.producing.receipt import Receipt, accepted, kept, receipt_of
@@ -44,11 +44,14 @@ from faena.producing.sealing import Frame, seal_job
 from faena.resilience.fallback import refuse_foreign_task
 from faena.resilience.upstream import refuse_foreign
 from faena.retry import Retry
+from faena.telemetry.tracing.attribute import MESSAGE
 from faena.tenancy.lanes import lane_facts, lane_named
 from faena.values.duration import Duration
 from faena.values.ids import Label, as_label
 
 if TYPE_CHECKING:
+    from opentelemetry.trace import Span
+
     from faena.app import Faena
     from faena.declaring.handler import Handler
     from faena.declaring.hooks import Death, Failure
@@ -58,9 +61,7 @@ if TYPE_CHECKING:
 P = TypeVar("P")
 R = TypeVar("R")
 
-_DEFAULTS = EnqueueOptions()
 _MEMORY = Durability()
-
 
 Hooking: TypeAlias = "Callable[[Callable[..., Any]], Task[Any, Any]]"
 """A decorator that registers a hook with given options."""
@@ -159,7 +160,7 @@ class Task(Generic[P, R]):
         Raises Overloaded when back-pressure refuses it, and JobConflict when a job with the same id
         but another task, payload, tenant or key exists.
         """
-        if options or self.app.middleware:
+        if options or self.app.middleware or self.app.is_traced:
             return await self.put(Draft(payload, of_one(options), self))
         job = self._plain.fill(self.app.new_id(), self.encode(payload))
         client = (self.app.at_hand() or await self._runtime()).client
@@ -168,8 +169,11 @@ class Task(Generic[P, R]):
 
     async def put(self, draft: Draft[P]) -> Receipt[R]:
         """Enqueue one job from a draft; for `enqueue` and groups."""
-        with _patience(draft.options):
-            return accepted(await self._send_one(self.spec(draft), draft.options))
+        with _patience(draft.options), self._span(draft.options) as span:
+            receipt = await self._send_one(self.spec(draft), draft.options)
+            if span is not None:
+                span.set_attribute(MESSAGE, receipt.id)
+            return accepted(receipt)
 
     async def enqueue_many(
         self, payloads: Iterable[P | Draft[P]], **options: Unpack[EnqueueFields]
@@ -189,7 +193,7 @@ class Task(Generic[P, R]):
         pairs = self._pairs(payloads, shared)
         if not any(one.id for _, one in pairs):
             check_conflict(shared)
-        with _patience(shared):
+        with _patience(shared), self._span(shared, len(pairs)):
             if not self.app.middleware:
                 return await self._send_all(pairs)
             specs = [(self._spec(*pair), pair[1]) for pair in pairs]
@@ -293,7 +297,7 @@ class Task(Generic[P, R]):
         sending: asyncio.Task[list[Receipt[R]]] | None = None
         try:
             most = self.at_once(has_tenants=any(one.tenant for _, one in pairs))
-            for part in _batches(pairs, most):
+            for part in in_calls(pairs, most):
                 batch = self._seal(part)
                 if sending is not None:
                     receipts += await sending
@@ -328,7 +332,7 @@ class Task(Generic[P, R]):
     @cached_property
     def _plain(self) -> Frame:
         """The frame of a job with default options."""
-        return self.frame(_DEFAULTS)
+        return self.frame(EnqueueOptions())
 
     def _sealed(self, payload: bytes, options: EnqueueOptions, fresh: str) -> NewJob:
         facts = self.lane_facts(options.tenant, options.key, options.cost)
@@ -364,7 +368,18 @@ class Task(Generic[P, R]):
         text = str(reached)
         return [receipt_of(self, *pair, text) for pair in zip(jobs, answers, strict=True)]
 
+    def _span(
+        self, options: EnqueueOptions, number: int | None = None
+    ) -> AbstractContextManager[Span | None]:
+        """The span around enqueueing a job, or so many jobs."""
+        if (tracing := self.app.tracing) is None:
+            return nullcontext()
+        return tracing.sending(self.queue, self.name, options.tenant, options.headers, number)
+
     def _spec(self, payload: bytes, options: EnqueueOptions) -> Spec:
+        headers = dict(options.headers) if options.headers else {}
+        if (tracing := self.app.tracing) is not None:
+            tracing.stamp(headers)
         return Spec(
             task=self.name,
             payload=msgspec.Raw(payload),
@@ -374,7 +389,7 @@ class Task(Generic[P, R]):
             timeout_us=options.timeout_us,
             attempts=options.attempts,
             retry=options.terms,
-            headers=dict(options.headers) if options.headers else {},
+            headers=headers,
         )
 
     def __repr__(self) -> str:
@@ -383,17 +398,3 @@ class Task(Generic[P, R]):
 
 def _patience(options: EnqueueOptions) -> AbstractContextManager[None]:
     return nullcontext() if options.patience_s is None else within(options.patience_s)
-
-
-def _batches(
-    pairs: Sequence[tuple[bytes, EnqueueOptions]], most: int
-) -> Iterator[Sequence[tuple[bytes, EnqueueOptions]]]:
-    """Parts of at most `most` jobs and `BATCH_BYTES` of payloads, one call each."""
-    start = size = 0
-    for at, (payload, _) in enumerate(pairs):
-        size += len(payload)
-        if at > start and (at - start == most or size > BATCH_BYTES):
-            yield pairs[start:at]
-            start, size = at, len(payload)
-    if pairs:
-        yield pairs[start:]

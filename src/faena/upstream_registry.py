@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from datetime import date
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, cast
 
@@ -61,9 +62,18 @@ class UpstreamRegistry(Registry):
             _log.warning("upstream %s: %s", name, doubt)
         self._links.connection.upstreams[name] = built.settings()
         self.upstreams[name] = Upstream(
-            name, built, self._gate, self._permit_in_thread, self.upstream_control, self.name
+            name,
+            built,
+            self._gate,
+            self._permit_in_thread,
+            self.upstream_control,
+            self.name,
+            self._span_of_call,
         )
         return self.upstreams[name]
+
+    def _span_of_call(self, upstream: str) -> AbstractContextManager[object]:
+        return nullcontext() if (tracing := self.tracing) is None else tracing.calling(upstream)
 
     @property
     def upstream_control(self) -> UpstreamControl:

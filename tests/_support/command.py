@@ -23,7 +23,7 @@ from faena.cli import main
 from tests._support.eventually import PATIENCE_S
 from tests._support.forked import ROOT, Forked
 
-_OURS = ("FAENA_", "WORKER_", "REDIS_", "LOG_LEVEL")
+_OURS = ("FAENA_", "WORKER_", "REDIS_", "LOG_")
 
 
 class Ran(NamedTuple):

@@ -136,6 +136,7 @@ VARIABLES: Final[Mapping[str, str]] = {
     "FAENA_BY": "who decides, for commands that are not told `--by`",
     "ENABLE_DLQ_AUTO_RETRY": "true or false: whether dead jobs are retried automatically",
     "LOG_LEVEL": "of `faena worker`",
+    "LOG_FORMAT": "of `faena worker`",
     "FAENA_APP": "MODULE:APP of every command that is given none",
     "FAENA_URL": "the broker's URL, unless code gives one",
     "FAENA_PG_URL": "the URL of the PostgreSQL, unless code gives one",
@@ -156,7 +157,9 @@ VARIABLES: Final[Mapping[str, str]] = {
     "WORKER_RATE_LIMIT_DURATION": "milliseconds; 60000 by default",
 }
 _PRIVATE: Final = {"FAENA_LIFELINE", "FAENA_LIFELINE_PATIENT"}
-_VARIABLE: Final = re.compile(r"[\"']((?:(?:FAENA|REDIS|WORKER|ENABLE)_[A-Z_]+|LOG_LEVEL))[\"']")
+_VARIABLE: Final = re.compile(
+    r"[\"']((?:(?:FAENA|REDIS|WORKER|ENABLE)_[A-Z_]+|LOG_LEVEL|LOG_FORMAT))[\"']"
+)
 _NO_VARIABLES: Final = re.compile(r"WORKER_LOST|WORKER_DIED")
 
 

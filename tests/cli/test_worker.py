@@ -45,7 +45,7 @@ app.pool("own", [mail], serves="dedicated")
 TARGET = f"{__name__}:app"
 
 VARIABLES = (
-    *("WORKER_POOL", "WORKER_ID", "WORKER_CONCURRENCY", "LOG_LEVEL"),
+    *("WORKER_POOL", "WORKER_ID", "WORKER_CONCURRENCY", "LOG_LEVEL", "LOG_FORMAT"),
     *("WORKER_RATE_LIMIT_MAX", "WORKER_RATE_LIMIT_DURATION"),
 )
 Planned = Callable[..., Plan]
@@ -138,15 +138,15 @@ def test_an_empty_variable_is_as_good_as_none(planned: Planned) -> None:
     assert (plan.queues, plan.options.concurrency) == (("mail", "invoice"), None)
 
 
-@pytest.mark.parametrize("flag", ["--log-json", None])
+@pytest.mark.parametrize("flags", [["--log-format", "json"], []])
 async def test_log_lines_are_plain_or_json_and_never_show_what_jobs_carry(
-    flag: str | None, server: Server, tmp_path: Path
+    flags: list[str], server: Server, tmp_path: Path
 ) -> None:
     (tmp_path / "shop.py").write_text(SHOP)
     args = ["worker", "shop:app", "--no-supervise", "--log-level", "debug"]
     with Service(
         *args,
-        *([flag] if flag else []),
+        *flags,
         log=tmp_path / "log",
         cwd=tmp_path,
         FAENA_URL=server.url,
@@ -160,7 +160,7 @@ async def test_log_lines_are_plain_or_json_and_never_show_what_jobs_carry(
     assert SECRET not in service.log()
     lines = service.log().splitlines()
     said = f"worker here serves mail at {server.url}?db=0, namespace shop"
-    if flag:
+    if flags:
         records = [json.loads(line) for line in lines]
         (serving_line,) = [one for one in records if " serves " in one["message"]]
         assert serving_line["level"] == "info"

@@ -15,7 +15,16 @@ from tests._support.left_running import left_running
 ROOT = Path(__file__).parents[2]
 
 
-SMALL = ["archives", "batches", "fastapi_app", "partitions", "pools", "quickstart", "retention"]
+SMALL = [
+    "archives",
+    "batches",
+    "fastapi_app",
+    "partitions",
+    "pools",
+    "quickstart",
+    "retention",
+    "traces",
+]
 
 
 @pytest.mark.parametrize("name", SMALL)

@@ -41,7 +41,7 @@ def dev(output: Output, words: tuple[str, ...], concurrency: int | None) -> int:
     target, _ = split(words)
     changes = _changes(Path.cwd())
     log.configure("pretty", "info")
-    args = [target, "--pretty", "--grace", f"{_GRACE_S:.0f}s"]
+    args = [target, "--log-format", "pretty", "--log-jobs", "--grace", f"{_GRACE_S:.0f}s"]
     if concurrency is not None:
         args += ["--concurrency", str(concurrency)]
     code = asyncio.run(_Follower(command(*args)).run(changes))

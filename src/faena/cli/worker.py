@@ -104,7 +104,12 @@ def _rate_of_environ() -> Limit | None:
 @click.option(
     "--no-supervise", is_flag=True, help="Run one worker in this process, without a supervisor."
 )
-@click.option("--log-json", is_flag=True, help="Log lines of JSON.")
+@click.option(
+    "--log-format",
+    type=click.Choice(log.STYLES, case_sensitive=False),
+    envvar="LOG_FORMAT",
+    help="How log lines are written.  [default: pretty on a terminal, else plain]",
+)
 @click.option(
     "--log-level",
     type=click.Choice(log.LEVELS, case_sensitive=False),
@@ -113,7 +118,7 @@ def _rate_of_environ() -> Limit | None:
     show_default=True,
     help="The lowest level to log.",
 )
-@click.option("--pretty", is_flag=True, hidden=True)
+@click.option("--log-jobs", is_flag=True, hidden=True)
 @common
 @click.pass_context
 def worker(ctx: click.Context, words: tuple[str, ...], **options: Any) -> int:
@@ -123,14 +128,14 @@ def worker(ctx: click.Context, words: tuple[str, ...], **options: Any) -> int:
     second signal releases them at once. SIGHUP replaces the processes one by one.
 
     Options that are not given are read from the environment: WORKER_POOL, WORKER_ID,
-    WORKER_CONCURRENCY, WORKER_RATE_LIMIT_MAX, WORKER_RATE_LIMIT_DURATION (ms), LOG_LEVEL.
+    WORKER_CONCURRENCY, WORKER_RATE_LIMIT_MAX, WORKER_RATE_LIMIT_DURATION (ms), LOG_LEVEL,
+    LOG_FORMAT.
     """
     target, _ = split(words)
     given = _given(ctx, options)
-    style = "pretty" if options["pretty"] else "json" if options["log_json"] else "plain"
-    log.configure(style, options["log_level"])
+    log.configure(options["log_format"], options["log_level"])
     if options["no_supervise"]:
-        return _work(ctx.obj, target, given, is_pretty=options["pretty"])
+        return _work(ctx.obj, target, given, logs_jobs=options["log_jobs"])
     return supervise(
         ctx.obj,
         ctx.meta["faena.args"],
@@ -165,10 +170,10 @@ def _given(ctx: click.Context, options: dict[str, Any]) -> serving.Given:
     )
 
 
-def _work(output: Output, target: str, given: serving.Given, *, is_pretty: bool) -> int:
+def _work(output: Output, target: str, given: serving.Given, *, logs_jobs: bool) -> int:
     line = Lifeline.from_environ(os.environ)
     app = find_app(target)
-    if is_pretty:
+    if logs_jobs:
         app.middleware = (*app.middleware, log.JobLog())
     plan = serving.make_plan(app, given, is_supervised=line is not None)
     code = serving.run(app, plan, line)

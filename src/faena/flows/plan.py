@@ -130,7 +130,14 @@ class Plan:
     async def start(self) -> Flow:
         """Check the plan, write it and start it; safe to repeat after a failure."""
         drawn = _Drawing(self)
-        queue = drawn.nodes[0].draft.task.queue
+        first = drawn.nodes[0].draft.task
+        if (tracing := self._app.tracing) is None:
+            return await self._start(drawn, first.queue)
+        number = len(drawn.nodes)
+        with tracing.sending(first.queue, first.name, number=number, operation="flow.start"):
+            return await self._start(drawn, first.queue)
+
+    async def _start(self, drawn: _Drawing, queue: str) -> Flow:
         runtime = await self._app.runtime()
         calls = FlowCalls(runtime.engine)
         flow = Flow(self._app, f"{queue}/{self._id}")

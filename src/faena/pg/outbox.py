@@ -286,7 +286,14 @@ def _given(task: Task[Any, Any], options: OutboxFields) -> dict[str, Any]:
     if not isinstance(task, Task):  # pyright: ignore[reportUnnecessaryIsInstance] - a user's
         raise ConfigError(f"task must be a task, got {shown(task)}", field="task", value=task)
     given: dict[str, Any] = {"queue": task.queue, "task": task.name}
-    return {**given, **_checked(options)} if options else given
+    if options:
+        given |= _checked(options)
+    headers = dict(options.get("headers") or {})
+    if (tracing := task.app.tracing) is not None:
+        tracing.stamp(headers)
+    if headers:
+        given["headers"] = msgspec.json.encode(headers).decode()
+    return given
 
 
 def _checked(options: OutboxFields) -> dict[str, Any]:
@@ -307,8 +314,6 @@ def _checked(options: OutboxFields) -> dict[str, Any]:
         given["delay"] = timedelta(microseconds=known.delay_us)
     if known.lasts_us:
         given["expires"] = datetime.now(UTC) + timedelta(microseconds=known.lasts_us)
-    if known.headers:
-        given["headers"] = msgspec.json.encode(known.headers).decode()
     if durability != "outbox":
         given["durability"] = durability
     return given

@@ -11,7 +11,7 @@ import asyncio
 import copy
 import secrets
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any, NamedTuple
 
@@ -21,7 +21,7 @@ from faena.engine.envelope import NewJob
 from faena.engine.scripts import CREATED, Answer
 from faena.engine.wire.patience import bound_at, within
 from faena.errors import StoreError, StoreUnavailable
-from faena.options import Durability, DurabilityLevel
+from faena.options import Durability, DurabilityLevel, EnqueueOptions
 
 BATCH = 300
 """The most jobs in one enqueue call: more is not faster, and blocks the server longer."""
@@ -285,6 +285,20 @@ class Batcher:
                 _fail([group], _late(self._queue, now - group.since, is_unsent=True))
             else:
                 self._waiting.append(group)
+
+
+def in_calls(
+    pairs: Sequence[tuple[bytes, EnqueueOptions]], most: int
+) -> Iterator[Sequence[tuple[bytes, EnqueueOptions]]]:
+    """Parts of at most `most` jobs and `BATCH_BYTES` of payloads, one call each."""
+    start = size = 0
+    for at, (payload, _) in enumerate(pairs):
+        size += len(payload)
+        if at > start and (at - start == most or size > BATCH_BYTES):
+            yield pairs[start:at]
+            start, size = at, len(payload)
+    if pairs:
+        yield pairs[start:]
 
 
 def _end_together(first: _Group, other: _Group) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Self
 
@@ -23,9 +24,11 @@ class UpstreamCall:
         timeout_s: float,
         cost: Callable[[Mapping[str, int]], int],
         upstream: str,
+        span: Callable[[str], AbstractContextManager[object]],
     ) -> None:
         """`cost` is what a call costs that uses so much of each item; `upstream` is the name of
-        what is called."""
+        what is called; `span` is around the call once it is permitted."""
+        self._span = span
         self._upstream = upstream
         self._ask, self._ask_in_thread = permit, permit_in_thread
         self._cost = cost
@@ -62,6 +65,8 @@ class UpstreamCall:
             made.drop()
         self._refuse_twice()
         self._made = made
+        self._around = self._span(self._upstream)
+        self._around.__enter__()
         self._timeout = asyncio.timeout(self._timeout_s)
         await self._timeout.__aenter__()
         return self
@@ -77,8 +82,10 @@ class UpstreamCall:
         except TimeoutError as late:
             within = describe(round(self._timeout_s * 1e6))
             late.args = (f"upstream {self._upstream} did not answer within {within}",)
+            self._around.__exit__(TimeoutError, late, late.__traceback__)
             mark(late, self._permit.end(late))
             raise
+        self._around.__exit__(kind, error, traceback)
         held = CURRENT.get()
         is_late = isinstance(error, asyncio.CancelledError) and held and held.is_timed_out
         mark(error, self._permit.end(TimeoutError() if is_late else error))
@@ -89,6 +96,8 @@ class UpstreamCall:
         except RuntimeError:
             self._refuse_twice()
             self._made = self._ask_in_thread()
+            self._around = self._span(self._upstream)
+            self._around.__enter__()
             return self
         raise ConfigError("a call must be made with `async with` inside an event loop, got `with`")
 
@@ -98,4 +107,5 @@ class UpstreamCall:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        self._around.__exit__(kind, error, traceback)
         mark(error, self._permit.end_in_thread(error))

@@ -17,6 +17,7 @@ import inspect
 import math
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from functools import wraps
 from typing import Any, Final, ParamSpec, TypeVar, cast
@@ -68,9 +69,12 @@ class Upstream:
         run_in_thread: Callable[[Coroutine[Any, Any, Permit]], Permit],
         control: UpstreamControl,
         app: str,
+        span: Callable[[str], AbstractContextManager[object]],
     ) -> None:
         """`gate` is where its calls ask, on the running event loop; `run_in_thread` runs a
-        coroutine where there is none; `app` is the name of the app that declares it."""
+        coroutine where there is none; `app` is the name of the app that declares it; `span` is
+        around each call that is made."""
+        self._span = span
         self.name, self.app_name = name, app
         self._control = control
         self.options = options
@@ -150,6 +154,7 @@ class Upstream:
             self._timeout_s,
             self._cost,
             self.name,
+            self._span,
         )
 
     async def run(self, function: Callable[P, Awaitable[R]], *args: P.args, **named: P.kwargs) -> R:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from faena.engine.engine import Clock
 from faena.engine.wire.patience import within
@@ -22,8 +22,14 @@ from faena.resilience.feature_copy import FeatureCopy, FeatureFollower
 from faena.runtime.connections import Connection, Links, Runtime
 from faena.runtime.portal import Portal
 from faena.telemetry.health import Health, check_health
+from faena.telemetry.tracing.choice import chosen
 from faena.values.duration import Duration, to_s, to_us
 from faena.values.names import check_name
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import TracerProvider
+
+    from faena.telemetry.tracing.tracing import Tracing
 
 T = TypeVar("T")
 
@@ -88,6 +94,18 @@ class ConnectedApp:
         self._on_fork = on_fork
         self._links = Links(connection)
         self._portal = AppPortal(self, self._links, on_fork)
+        self._trace_with: bool | TracerProvider | None = None
+        self._tracing: Tracing | None = None
+        self.is_traced = True
+        """Whether spans may be made; False once it is known that none are."""
+
+    @property
+    def tracing(self) -> Tracing | None:
+        """What makes the spans of this app; chosen when it is first needed."""
+        if self._tracing is None and self.is_traced:
+            self._tracing = chosen(self._trace_with)
+            self.is_traced = self._tracing is not None
+        return self._tracing
 
     async def runtime(self) -> Runtime:
         """The open connection of the running event loop."""
@@ -209,7 +227,7 @@ class ConnectedApp:
         app's own connections stay open meanwhile. The caller must close the connections opened
         inside, with `close()`, before the end of the block.
         """
-        kept = self._links, self._portal
+        kept = self._links, self._portal, self.is_traced, self._tracing
         now = self._links.connection
         self._links = Links(
             replace(
@@ -225,4 +243,4 @@ class ConnectedApp:
             yield self
         finally:
             self._portal.close()
-            self._links, self._portal = kept
+            self._links, self._portal, self.is_traced, self._tracing = kept

@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -23,6 +23,7 @@ from faena.engine.calls.scheduling import Change, Fired, Firing, fire
 from faena.engine.calls.transfer import TransferCalls
 from faena.engine.envelope import Facts, NewJob, seal
 from faena.engine.requester import requester
+from faena.engine.scripts import CREATED
 from faena.errors import ShardsChanged
 from faena.job import BY_HEADER, INSTANT_HEADER, SCHEDULE_HEADER, Spec
 from faena.options import QueueOptions
@@ -39,6 +40,11 @@ from faena.scheduling.options import Terms, iso
 from faena.sharding.router import Routers
 from faena.sharding.routing_table import MOVING, Table
 from faena.tenancy.lanes import lane_facts, task_facts
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Span
+
+    from faena.telemetry.tracing.tracing import Tracing
 
 Around = Callable[[str, Spec], Awaitable[Spec | None]]
 """Changes a spec before it is sent; returns None to prevent the job."""
@@ -106,7 +112,11 @@ class Firer:
         queue: str,
         options: QueueOptions,
         around: Around | None = None,
+        tracing: Tracing | None = None,
     ) -> None:
+        self._tracing = tracing
+        self._spans: dict[str, Span] = {}
+        """Of the last job that was sealed for each schedule: all workers try, and one ends it."""
         self.queue = queue
         self._engine = engine
         self._router = routers.of(queue)
@@ -157,6 +167,7 @@ class Firer:
         firing = _firing(name, instant, verdict)._replace(spec=sealed.spec)
         change = _change(schedule, verdict.record, verdict.due)
         fired = await fire(self._engine, shard, firing, change, epoch=table.epoch)
+        self._end_span(name, fired)
         return _wait_of(name, fired, verdict)
 
     async def _carry_on(self, schedule: Schedule, intent: Intent, now: int) -> int:
@@ -168,6 +179,7 @@ class Firer:
         try:
             if sealed is not None:
                 fired = await self._fire_at(intent, firing)
+                self._end_span(name, fired)
                 if fired.outcome == "OVERLOADED":
                     return _wait_of(name, fired)
         except ShardsChanged:  # that shard never stores the job: choose another
@@ -206,13 +218,21 @@ class Firer:
     async def seal(self, name: str, terms: Terms, instant: int, now: int) -> NewJob | None:
         """The sealed job of an instant; None if a middleware prevents it."""
         spec: Spec | None = spec_of(name, terms, instant)
+        if self._tracing is not None:
+            self._spans[name] = self._tracing.fire(self.queue, terms.task, name, spec.headers)
         if self._around is not None:
-            spec = await self._around(self.queue, spec_of(name, terms, instant))
+            spec = await self._around(self.queue, spec)
         if spec is None:
             return None
         delay_us = instant + jitter_us(name, instant, terms.jitter) - now
         job = job_id(name, instant)
         return seal_job(job, name, terms, self.queue, self._options, spec, delay_us)
+
+    def _end_span(self, name: str, fired: Fired) -> None:
+        """The span of a job that this worker has not made is dropped."""
+        span = self._spans.pop(name, None)
+        if span is not None and fired.outcome == CREATED.code:
+            span.end()
 
     async def _wait_us(self, table: Table, shard: str, job: NewJob) -> int | None:
         """Ask the lane's former shard while it moves: 0 to continue, a wait, or None to skip.

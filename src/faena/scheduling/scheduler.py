@@ -13,7 +13,7 @@ import random
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from faena.engine import Engine
 from faena.engine.calls.scheduling import MOST, Stored, read, read_due
@@ -23,6 +23,9 @@ from faena.scheduling.declare import Declared, Start, declare, give_up
 from faena.scheduling.due import Schedule
 from faena.scheduling.fire import Around, Firer
 from faena.sharding.router import Routers
+
+if TYPE_CHECKING:
+    from faena.telemetry.tracing.tracing import Tracing
 
 LOOK_S: Final = 5.0
 """Between two routine checks, of any queue: a fifth of a command a second."""
@@ -45,11 +48,12 @@ class Scheduler:
         declared: Sequence[Declared] = (),
         *,
         around: Around | None = None,
+        tracing: Tracing | None = None,
         start: Start | None = None,
     ) -> None:
         self._engine = engine
         self._firers = {
-            queue: Firer(engine, routers, queue, options, around)
+            queue: Firer(engine, routers, queue, options, around, tracing)
             for queue, options in queues.items()
         }
         self._declared = {

@@ -102,6 +102,7 @@ class Schedules:
             {queue: self._app.queues[queue].options for queue in queues},
             tuple(self.declared.values()),
             around=self._around,
+            tracing=self._app.tracing,
             start=Start(since, tuple(self._app.queues)),
         )
 
@@ -256,6 +257,8 @@ class Schedules:
         terms = schedule.record.terms
         with on_behalf(by):
             made = spec_of(name, terms, None)
+        if self._app.tracing is not None:
+            self._app.tracing.stamp(made.headers)
         spec = made if self._around is None else await self._around(queue, made)
         if spec is None:
             raise InvalidTransition(f"a middleware prevented the run of schedule {name}", op="run")
@@ -291,8 +294,8 @@ class Schedules:
 
     async def _firer(self, queue: str) -> Firer:
         runtime = await self._app.runtime()
-        options = self._app.queues[queue].options
-        return Firer(runtime.engine, runtime.routers, queue, options, self._around)
+        options, tracing = self._app.queues[queue].options, self._app.tracing
+        return Firer(runtime.engine, runtime.routers, queue, options, self._around, tracing)
 
     async def _reader(self) -> ScheduleReader:
         engine = (await self._app.runtime()).engine

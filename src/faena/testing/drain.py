@@ -12,6 +12,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from faena.engine import Engine, envelope
 from faena.engine.scripts import Claim, Exchanged, Late, Settlement, Turn
@@ -35,6 +36,9 @@ from faena.worker.execute.fallback_run import Aid
 from faena.worker.execute.gatherer import Gatherer
 from faena.worker.execute.notes import QueueNotes
 from faena.worker.leases import Leases
+
+if TYPE_CHECKING:
+    from faena.telemetry.tracing.tracing import Tracing
 
 _LOOK_AGAIN_S = 0.02
 """The pause between two looks for jobs that running handlers may have enqueued."""
@@ -62,8 +66,10 @@ class Drain:
         at_once: int,
         most: int,
         gate: Gate | None = None,
+        tracing: Tracing | None = None,
     ) -> None:
         """`gate` is where jobs ask for calls to upstreams, if the app has some."""
+        self._tracing = tracing
         self._engine = engine
         self._gate = gate
         self._routers = routers
@@ -84,7 +90,7 @@ class Drain:
 
     async def run(self, queues: Iterable[Queue], until_us: int) -> None:
         """Drain the queues; move the clock up to `until_us` whenever nothing is ready."""
-        with Runners(self._at_once, lambda _batch: self._news.set()) as runners:
+        with Runners(self._at_once, lambda _batch: self._news.set(), self._tracing) as runners:
             self._gatherer = runners.gatherer
             for queue in queues:
                 for shard in await self._routers.of(queue.name).names():
@@ -241,6 +247,7 @@ class _Line:
             dead_letters=dead_letters,
             admission=None if gate is None else Admission(gate, queue.handlers, _ignore),
             aid=Aid(tell=partial(tell_of_job, engine, shard)),
+            traced=runners.traced,
         )
 
     async def exchange(self, want: int) -> Exchanged:

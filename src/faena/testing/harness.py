@@ -154,6 +154,7 @@ class Harness:
             at_once=at_once,
             most=most,
             gate=runtime.gate if self.app.upstreams else None,
+            tracing=self.app.tracing,
         )
         await drain.run(drained, until_us)
         await runtime.gate.flush()

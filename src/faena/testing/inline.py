@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Self, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, overload
 
 from faena.declaring.handler import Handler
 from faena.engine.scripts import Claim
@@ -33,6 +33,10 @@ from faena.worker.execute.executor import Executor
 from faena.worker.execute.gatherer import Gatherer
 from faena.worker.execute.processes import Processes
 from faena.worker.execute.threads import Threads
+from faena.worker.execute.traced import Traced
+
+if TYPE_CHECKING:
+    from faena.telemetry.tracing.tracing import Tracing
 
 P = TypeVar("P")
 R = TypeVar("R")
@@ -132,7 +136,7 @@ async def _outcome(
             raise InternalError("an attempt without a lease cannot lose it")
         ended.set_result(outcome)
 
-    with Runners() as runners:
+    with Runners(tracing=task.app.tracing) as runners:
         executor = Executor(
             task.queue,
             {task.name: task.handler},
@@ -145,6 +149,7 @@ async def _outcome(
             on_free=lambda: None,
             dead_letters=task.app.dead_letter_options,
             admission=Admission(gate, {task.name: task.handler}, lambda _granted, _refused: None),
+            traced=runners.traced,
         )
         executor.start([claim], claim.enqueued_at, claim.enqueued_at)
         return await ended
@@ -162,11 +167,18 @@ class Runners:
     No timers are used: a job of a batch does not wait for others, or `on_waiting` decides.
     """
 
-    def __init__(self, threads: int = 1, on_waiting: Callable[[Batch], None] | None = None) -> None:
+    def __init__(
+        self,
+        threads: int = 1,
+        on_waiting: Callable[[Batch], None] | None = None,
+        tracing: Tracing | None = None,
+    ) -> None:
+        self.traced = Traced(tracing) if tracing else None
         self._threads = Threads(threads)
         self._processes = Processes(asyncio.get_running_loop())
         self.by_name: dict[str, Runner] = {"thread": self._threads, "process": self._processes}
-        self.gatherer = Gatherer(self.by_name, on_waiting or self._wait_for_none)
+        waiting = on_waiting or self._wait_for_none
+        self.gatherer = Gatherer(self.by_name, waiting, self.traced)
 
     def _wait_for_none(self, batch: Batch) -> None:
         self.gatherer.begin(batch)

@@ -18,6 +18,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from faena.engine import Engine
 from faena.errors import ConfigError
@@ -40,6 +41,7 @@ from faena.worker.execute.gatherer import Gatherer
 from faena.worker.execute.notes import QueueNotes
 from faena.worker.execute.processes import Processes
 from faena.worker.execute.threads import Threads
+from faena.worker.execute.traced import Traced
 from faena.worker.fetch.eager_claim import EagerClaim
 from faena.worker.fetch.fetcher import Fetcher, Shared
 from faena.worker.fetch.fetchers import Fetchers
@@ -57,6 +59,9 @@ from faena.worker.options import Served, WorkerOptions
 from faena.worker.presence import sign_out
 from faena.worker.upstreams import WorkerUpstreams
 
+if TYPE_CHECKING:
+    from faena.telemetry.tracing.tracing import Tracing
+
 _SWEEP_S = 5.0
 _SWEEP_PER_QUEUE_S = 1.0
 _SWEEP_PER_SHARD_S = 1.25
@@ -68,7 +73,7 @@ _log = logging.getLogger("faena.worker")
 class Worker:
     """One process that serves some queues."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - its parts, given by name
         self,
         engine: Engine,
         connect: Callable[[], Engine],
@@ -79,21 +84,21 @@ class Worker:
         dead_letters: DeadLetters | None = None,
         background: BackgroundServices = _NOTHING,
         push: UpstreamPush | None = None,
+        tracing: Tracing | None = None,
     ) -> None:
         if not queues:
             raise ConfigError("a worker must have at least one queue, got none", field="queues")
         self.options = options or WorkerOptions()
         self._engine, self._connect = engine, connect
-        self._queues = queues
+        self._queues, self._background = queues, background
         self._middleware, self._dead_letters = middleware, dead_letters
-        self._background = background
         self._slots, self._leases = Slots(self.options.concurrency), Leases()
         self.measured: Measurements = {}
         """What it has measured of its jobs, by queue and task; it lags by a second."""
-        self._calls = CallIds()
-        self._threads = Threads(1)
+        self._calls, self._threads = CallIds(), Threads(1)
         self._runners: dict[str, Runner] = {"thread": self._threads}
-        self._gatherer = Gatherer(self._runners)
+        self._traced = Traced(tracing) if tracing else None
+        self._gatherer = Gatherer(self._runners, traced=self._traced)
         self._thread = 0
         self._served_at: set[str] = set()
         self.serving = asyncio.Event()
@@ -135,6 +140,10 @@ class Worker:
 
     async def run(self) -> None:
         """Serve until `stop`, then settle or release all jobs and close everything."""
+        with self._traced.apart() if self._traced else contextlib.nullcontext():
+            await self._run()
+
+    async def _run(self) -> None:
         loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
         processes = self._runners["process"] = Processes(loop)
@@ -302,6 +311,7 @@ class Worker:
             dead_letters=self._dead_letters,
             admission=self._upstreams.admission(served, fetcher.claim_size.admitted),
             aid=Aid(fetcher.keep, partial(tell_of_job, self._engine, shard.name)),
+            traced=self._traced,
         )
 
     def _move_out(self, fetcher: Fetcher) -> None:

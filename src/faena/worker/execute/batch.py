@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Protocol
 from faena.declaring.handler import Handler
 from faena.errors import BatchError
 from faena.job import Job
+from faena.telemetry.logging.bound import BOUND
 from faena.worker.execute.attempt_state import Attempt, Call
 
 
@@ -82,6 +83,8 @@ class Batch:
         self._members: dict[Attempt, _Member] = {}
         self._staying: set[Attempt] = set()
         self._interrupt: Callable[[], object] | None = None
+        self.errors: list[BaseException] = []
+        """What its jobs have failed with, once the call has ended."""
 
     def __len__(self) -> int:
         return len(self._members)
@@ -134,10 +137,12 @@ class Batch:
 
     async def run(self, runners: Mapping[str, Runner]) -> None:
         """Call the handler, and give each job its ending, whatever happens."""
+        BOUND.set(self.job)
         try:
             endings = endings_of(await self._call(runners), len(self._members))
         except BaseException as error:  # noqa: BLE001 - the border: a handler may raise anything
             endings = [error] * len(self._members)
+        self.errors = [one for one in endings if isinstance(one, BaseException)]
         for member, ending in zip(self._members.values(), endings, strict=True):
             member.end(ending)
 

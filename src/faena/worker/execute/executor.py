@@ -29,6 +29,7 @@ from faena.options import DeadLetters
 from faena.outcomes import COMPLETED, Completed, Outcome
 from faena.resilience.call_group import Permits
 from faena.resilience.permits import CURRENT, drop_permits, end_handler
+from faena.telemetry.logging.bound import BOUND
 from faena.worker.execute.admission import Admission, Asking, be_frugal
 from faena.worker.execute.attempt_state import Attempt, Stop
 from faena.worker.execute.fallback import HANDED, Fallen, handed_before
@@ -37,6 +38,7 @@ from faena.worker.execute.judge import Judge
 from faena.worker.execute.log_lines import log_end
 from faena.worker.execute.parking import Parking
 from faena.worker.execute.time_limits import TimeLimits
+from faena.worker.execute.traced import Done, Traced
 
 _TURN_S = 0.005
 """How long one task may run jobs before it yields to the event loop."""
@@ -46,9 +48,6 @@ class Runner(Protocol):
     """Runs plain functions: in threads, in processes, or in batches."""
 
     def call(self, attempt: Attempt, /) -> tuple[asyncio.Future[Any], Callable[[], object]]: ...
-
-
-Done = Callable[[Claim, Outcome | None, Attempt | None], None]
 
 
 class Executor:  # size: the whole way of an attempt, in one place
@@ -70,15 +69,16 @@ class Executor:  # size: the whole way of an attempt, in one place
         dead_letters: DeadLetters | None = None,
         admission: Admission | None = None,
         aid: Aid | None = None,
+        traced: Traced | None = None,
     ) -> None:
         """`batches` creates the runner of batch tasks, which shards of a pool share."""
-        self._queue = queue
-        self._handlers = handlers
+        self._queue, self._handlers = queue, handlers
         self._runners = {**runners, "batch": batches(self)}
-        self._notes = notes
-        self._middleware = middleware
+        self._notes, self._middleware = notes, middleware
         self._worker = worker
-        self._on_done = on_done
+        self._traced = traced
+        self._on_done = traced.settling(on_done) if traced else on_done
+        self._perform = traced.running(self._run) if traced else self._run
         self._on_free = on_free
         self._still_holds = still_holds or _surely
         self._parking = Parking(queue, handlers)
@@ -192,10 +192,8 @@ class Executor:  # size: the whole way of an attempt, in one place
         worth = 0 if is_chained else priority * handler.age_step_us
         retry = handler.retry_of(spec.attempts, spec.retry)
         job = Job(self._queue, claim.id, spec, attempt=claim.attempts + 1, notes=self._notes)
-        job.losses = claim.losses
-        job.origin = claim.origin or claim.id
-        job.worker = self._worker
-        job.max_attempts = retry.attempts
+        job.losses, job.origin = claim.losses, claim.origin or claim.id
+        job.worker, job.max_attempts = self._worker, retry.attempts
         job.enqueued_us = claim.enqueued_at or int(claim.score) - worth
         job.started_us = claimed_at
         timeout_s = handler.timeout_of(spec.timeout_us, priority) / 1e6
@@ -254,7 +252,7 @@ class Executor:  # size: the whole way of an attempt, in one place
 
     async def _run_apart(self, attempt: Attempt) -> None:
         attempt.task = asyncio.current_task()
-        await self._run(attempt)
+        await self._perform(attempt)
 
     async def _serve_pending(self) -> None:
         self._is_runner_due = False
@@ -265,7 +263,7 @@ class Executor:  # size: the whole way of an attempt, in one place
             if self._pending and not self._is_runner_due:
                 self._call_runner()
             attempt.task = task
-            await self._run(attempt)
+            await self._perform(attempt)
             is_marked = attempt.stop is not None or copy_context() != clean
             if is_marked or (task and task.cancelling()) or time.monotonic() > until:
                 break
@@ -274,6 +272,7 @@ class Executor:  # size: the whole way of an attempt, in one place
 
     async def _run(self, attempt: Attempt) -> None:  # noqa: C901, PLR0912 # size: the way of every job, which pays for each call
         permits = held = None
+        bound = BOUND.set(attempt.job)
         try:
             if (now := time.monotonic()) >= attempt.fresh_until:
                 await self._look_again(attempt)
@@ -314,6 +313,8 @@ class Executor:  # size: the whole way of an attempt, in one place
             self._end_or_fall_back(attempt, self._judge.raised(attempt, error))
         else:
             self._end(attempt, outcome)
+        finally:
+            BOUND.reset(bound)
 
     async def _look_at_permits(self, attempt: Attempt, permits: Permits, now: float) -> Permits:
         """What is rarely so: they have lapsed, an upstream was closed since, or money is short."""
@@ -358,9 +359,10 @@ class Executor:  # size: the whole way of an attempt, in one place
             end = None if isinstance(outcome, Fallen) else outcome
             self._end(attempt, end, is_abandoned=is_abandoned)
         else:
-            is_wrapped = self._middleware and not second.fallback.is_given_all
-            call = self._wrapped if is_wrapped else self._call
-            self._spawn(self._fallbacks.run(second, call, self.time_limits))
+            is_bare = not self._middleware or second.fallback.is_given_all
+            call = self._call if is_bare else self._wrapped
+            running = self._fallbacks.run(second, call, self.time_limits)
+            self._spawn(self._traced.fall_back(second, running) if self._traced else running)
 
     # -- after the handler ----------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from faena.errors import FallbackFailed, InternalError
 from faena.outcomes import Buried, Outcome
 from faena.resilience.escalation import Handed, handed_id
 from faena.resilience.permits import drop_permits
+from faena.telemetry.logging.bound import BOUND
 from faena.worker.execute.attempt_state import Attempt
 from faena.worker.execute.fallback import Fallen, SecondAttempt, may_have_been_handed
 from faena.worker.execute.judge import Judge
@@ -83,6 +84,7 @@ class Fallbacks:
     ) -> None:
         """Call it, tell what became of it, and only then settle its job."""
         attempt.task = asyncio.current_task()
+        BOUND.set(attempt.job)
         limits.set([attempt])
         if self._aid.keep is not None:
             self._aid.keep(attempt)

@@ -22,6 +22,7 @@ from faena.errors import InternalError
 from faena.worker.execute.attempt_state import Attempt, Stop
 from faena.worker.execute.batch import Batch, Key, Runner
 from faena.worker.execute.executor import Executor
+from faena.worker.execute.traced import Traced
 
 _IN_TIME = 0.8
 """The part of the time until its expiry that a job may wait for others: a timer may be late."""
@@ -63,10 +64,14 @@ class Gatherer:
     """The batches of one worker process, gathering and running."""
 
     def __init__(
-        self, runners: Mapping[str, Runner], on_waiting: Callable[[Batch], None] | None = None
+        self,
+        runners: Mapping[str, Runner],
+        on_waiting: Callable[[Batch], None] | None = None,
+        traced: Traced | None = None,
     ) -> None:
-        """`on_waiting` is called for each job that waits for others, and replaces the timer."""
-        self._runners = runners
+        """`on_waiting` is called for each job that waits for others, and replaces the timer;
+        `traced` has spans around calls."""
+        self._runners, self._traced = runners, traced
         self._on_waiting = on_waiting or self._set_timer
         self._gathering: dict[Key, Batch] = {}
         self._waiting: Counter[str] = Counter()
@@ -168,8 +173,9 @@ class Gatherer:
         self._forget(batch)
         if batch.close():
             # Not `create_task`: an eager task factory would run it inside the job that joined last.
+            running = batch.run(self._runners)
             task = asyncio.Task(
-                batch.run(self._runners),
+                self._traced.call(batch, running) if self._traced else running,
                 loop=asyncio.get_running_loop(),
                 context=self._context.copy(),
             )

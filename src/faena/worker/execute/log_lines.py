@@ -7,6 +7,7 @@ import logging
 from faena.engine import envelope
 from faena.engine.scripts import Claim, Exchanged
 from faena.outcomes import Buried, ErrorRecord, Outcome, Retried
+from faena.telemetry.logging.bound import trace_fields
 from faena.values.duration import describe
 from faena.worker.execute.attempt_state import Attempt
 
@@ -41,8 +42,11 @@ def log_end(queue: str, claim: Claim, outcome: Outcome | None, attempt: Attempt 
             "tenant": tenant,
             "attempt": number,
             "max_attempts": most,
+            "worker": outcome.error.worker,
             "error": outcome.error.name,
             "code": outcome.error.code,
+            "traceback": (outcome.error.stack or "").rstrip() or None,
+            **trace_fields(attempt.job if attempt else None),
         },
     )
 

@@ -24,6 +24,9 @@ from faena.job import Job, Spec
 from faena.options.costs import check_used
 from faena.resilience.lending import Borrower, Loan, Returned
 from faena.resilience.permits import CURRENT
+from faena.telemetry.logging.bound import BOUND
+from faena.telemetry.logging.setup import LogSetup, configure
+from faena.telemetry.tracing.choice import carried, continued
 from faena.worker.execute.batch import endings_of
 from faena.worker.execute.remote_errors import Failure, describe
 
@@ -49,6 +52,7 @@ class Item:
     attempt: int
     token: int
     """Identifies the attempt: two attempts at the same time may have the same job id."""
+    worker: str
 
     @classmethod
     def of(cls, job: Job, payload: Any, token: int) -> Item:
@@ -72,6 +76,7 @@ class Item:
             spec=msgspec.json.encode(spec),
             attempt=job.attempt,
             token=token,
+            worker=job.worker,
         )
 
 
@@ -85,12 +90,15 @@ class Order:
     """One item, or all of a batch."""
     loan: Loan | None = None
     """The permit of a job that calls upstreams."""
+    trace: Mapping[str, str] | None = None
+    """The span of the attempt, as headers; None or empty if it has none."""
 
     @classmethod
     def of(cls, handler: Handler, items: Sequence[Item], loan: Loan | None) -> Order:
         """Describe a call."""
         function = handler.function
-        return cls(function.__module__, function.__qualname__, tuple(items), loan)
+        where = function.__module__, function.__qualname__
+        return cls(*where, tuple(items), loan, carried())
 
 
 class Told(NamedTuple):
@@ -154,8 +162,11 @@ class _CallNotes:
 _post: list[_Post] = []  # set once per child, before any call
 
 
-def begin(path: str, parent: int) -> None:
-    """Prepare a child: connect the socket for its notes, and make it exit when its worker dies."""
+def begin(path: str, parent: int, log: LogSetup | None) -> None:
+    """Prepare a child: connect the socket for its notes, log as its worker does, and make it exit
+    when that dies."""
+    if log is not None:
+        configure(*log)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal's Ctrl-C is the worker's to handle
     _post.append(_Post(path))
     threading.Thread(target=_follow, args=(parent,), daemon=True).start()
@@ -181,11 +192,14 @@ def call(order: Order) -> Any:
         if order.loan is not None:
             borrower = Borrower(order.loan, handler.upstreams)
         CURRENT.set(borrower)
-        reply = _reply(handler, payloads, jobs)
+        BOUND.set(jobs[0] if handler.batch is None else jobs)
+        with continued(order.trace or {}):
+            reply = _reply(handler, payloads, jobs)
     except BaseException as error:  # noqa: BLE001 - sent to the worker, which handles it
         raised, reply = error, describe(error)
     finally:
         CURRENT.set(None)
+        BOUND.set(None)
     if order.loan is None:
         return reply
     return Told(reply, borrower.returned(raised) if borrower else Returned())
@@ -204,6 +218,7 @@ def _job(item: Item) -> Job:
     job = Job(item.queue, item.job_id, spec, attempt=item.attempt)
     job.origin = item.origin
     job.max_attempts = item.max_attempts
+    job.worker = item.worker
     job.enqueued_us, job.started_us = item.enqueued_us, item.started_us
     job.attach(_CallNotes(_post[0], item.token))
     return job

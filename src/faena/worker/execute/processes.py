@@ -27,6 +27,7 @@ from faena.errors import ConfigError, FaenaError
 from faena.job import Job
 from faena.resilience.lending import lend, take_back
 from faena.resilience.permits import mark
+from faena.telemetry.logging.setup import configured
 from faena.worker.execute import process_runner as child
 from faena.worker.execute.attempt_state import Attempt, Call
 from faena.worker.execute.failure import WorkerDied
@@ -197,7 +198,7 @@ def _open(path: str) -> Any:
     return ProcessPool(
         max_workers=1,
         initializer=child.begin,
-        initargs=(path, os.getpid()),
+        initargs=(path, os.getpid(), configured()),
         context=cast("Any", get_context("spawn")),
     )
 

@@ -16,11 +16,11 @@ from faena.job import Job
 from faena.options import QueueOptions
 from faena.outcomes import Buried, Completed, Outcome, Retried, Snoozed
 from faena.telemetry.measured import Exemplar, Measured, Measurements
+from faena.telemetry.tracing.trace_header import origin_of
 from faena.worker.execute.attempt_state import Attempt
 
 _EVERY_S = 1.0
 _NO_SPEC = b"000\n"
-_TRACE = "traceparent"
 
 
 class Samples:
@@ -116,7 +116,7 @@ def _since_us(claim: Claim, job: Job) -> int:
 
 
 def _note_trace(measured: Measured, headers: Mapping[str, str], run_us: int) -> None:
-    """Note an attempt that belongs to a trace: version-trace-span-flags, of W3C."""
-    trace = headers.get(_TRACE, "")[3:35]
-    if len(trace) == 32:
-        measured.exemplar = Exemplar(trace, run_us, time.time())
+    """Note an attempt that belongs to a trace, if that is recorded."""
+    origin = origin_of(headers)
+    if origin is not None and origin.is_sampled:
+        measured.exemplar = Exemplar(origin.trace_id, run_us, time.time())

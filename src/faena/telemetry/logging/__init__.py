@@ -1,0 +1,1 @@
+"""Log lines: which job they are about, and how they are written."""
