@@ -73,7 +73,7 @@ def test_every_metric_of_other_systems_is_there_under_its_name_and_no_other() ->
 def test_a_histogram_keeps_the_buckets_that_its_dashboards_know() -> None:
     (found,) = {alias.bounds_s for _, alias in aliases() if alias.name == "job_duration_seconds"}
     assert found == (0.1, 0.5, 1, 5, 10, 30, 60)
-    in_ms = {alias.factor for _, alias in aliases() if alias.name in {"queue_wait_time"}}
+    in_ms = {alias.factor for _, alias in aliases() if alias.name == "queue_wait_time"}
     assert in_ms == {1000}
 
 
