@@ -21,7 +21,7 @@ from faena import errors, outcomes
 from faena.cli.root import roof
 from faena.states import State
 from faena.values import names
-from tests._support import transitions
+from tests._support import reference_metrics, transitions
 
 ROOT: Final = Path(__file__).parents[2]
 PAGES: Final = ROOT / "docs" / "reference"
@@ -462,6 +462,17 @@ def names_page() -> str:
     )
 
 
+def metrics_page() -> str:
+    """Every metric, with its names in other systems."""
+    intro = (
+        "What [pages of metrics](../metrics.md) have. Every metric also has the label `app`. Names "
+        "without any sample are left out, such as those of upstreams where there are none.\n\n"
+        "With `Faena(metrics=Metrics(aliases=True))` the same numbers are there a second time, "
+        "under the names of the systems at the end of this page."
+    )
+    return _page("Metrics", intro, *reference_metrics.sections())
+
+
 def _page(title: str, intro: str, *sections: str) -> str:
     return "\n\n".join([f"# {title}", _NOTE, intro, *sections]) + "\n"
 
@@ -474,6 +485,7 @@ WRITTEN: Final[Mapping[str, Callable[[], str]]] = {
     "commands.md": commands_page,
     "environment.md": environment_page,
     "names.md": names_page,
+    "metrics.md": metrics_page,
 }
 
 
