@@ -20,12 +20,12 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.lanes_drain import BASE, Case, Rated, compare
-from bench.lanes_shop import UNMEASURED
+from bench.lanes_shop import UNMEASURED, WATCHED
 from bench.report import machine
 from bench.server import running_server
 
-CASES = (BASE,)
-NAMES = {BASE: "measured"}
+CASES = (BASE, Case(WATCHED, 0))
+NAMES = dict(zip(CASES, ("measured", WATCHED), strict=True))
 
 
 def _table(bare: Rated, found: Sequence[Rated], jobs: int) -> Table:
