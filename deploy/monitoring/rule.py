@@ -11,6 +11,8 @@ QUEUE: Final = ("queue",)
 TASK: Final = ("queue", "task")
 BUDGET: Final = ("upstream", "currency", "per", "scope")
 WINDOW: Final = "5m"
+LEAST_ATTEMPTS: Final = 10
+"""Of fewer within five minutes, nobody asks how many fail."""
 
 
 class Recorded(NamedTuple):
@@ -43,7 +45,8 @@ def _rates() -> Iterator[Recorded]:
     failed = "app_queue:faena_jobs_retried:rate5m + app_queue:faena_jobs_dead:rate5m"
     yield Recorded("app_queue:faena_attempts_failed:rate5m", failed)
     ended = "app_queue:faena_jobs_completed:rate5m + app_queue:faena_attempts_failed:rate5m"
-    ratio = f"app_queue:faena_attempts_failed:rate5m / ({ended})"
+    yield Recorded("app_queue:faena_attempts_ended:rate5m", ended)
+    ratio = "app_queue:faena_attempts_failed:rate5m / app_queue:faena_attempts_ended:rate5m"
     yield Recorded("app_queue:faena_attempts_failed:ratio_rate5m", ratio)
     rescued = increase("faena_jobs_rescued_total", window="1h")
     yield Recorded("app_queue:faena_jobs_rescued:increase1h", rescued)
@@ -70,27 +73,31 @@ RECORDED: Final = (*_rates(), *_times(), *_used())
 
 
 def _levels(
-    name: str, query: str, levels: Sequence[float], lasting: str, summary: str
+    name: str, query: str, levels: Sequence[float], lasting: str, summary: str, also: str = ""
 ) -> Iterator[Alert]:
     """A warning, and from a higher threshold on a critical alert."""
     for severity, least in zip(("warning", "critical"), levels, strict=True):
-        yield Alert(name, f"{query} >= {least:g}", lasting, severity, summary)
+        yield Alert(name, f"{query} >= {least:g}{also}", lasting, severity, summary)
 
 
-_READY = latest("faena_jobs", 'state="ready"', by=QUEUE)
-_DEAD = latest("faena_jobs", 'state="dead"', by=QUEUE)
-_DEPTH = latest("faena_queue_depth")
-_HELD = latest("faena_queue_held")
-_RUNNING = latest("faena_jobs", 'state="running"', by=QUEUE)
-_SERVED = latest("faena_workers")
-_CLAIMS = increase("faena_jobs_claimed_total", window="10m")
+_STATES: Final = latest("faena_jobs", 'state=~"ready|blocked"')
+_WAITING: Final = f"sum by (app, queue) ({_STATES})"
+_DEAD: Final = latest("faena_jobs", 'state="dead"', by=QUEUE)
+_DEPTH: Final = latest("faena_queue_depth")
+_OLDEST: Final = latest("faena_queue_oldest_ready_seconds")
+_SERVED: Final = latest("faena_workers")
+_FREE: Final = f"{latest('faena_slot_utilization_ratio')} < 1"
+_NOT_HELD: Final = f"{latest('faena_queue_held')} == 0"
+_CLAIMS: Final = increase("faena_jobs_claimed_total", window=WINDOW)
+_FAILED: Final = "app_queue:faena_attempts_failed:ratio_rate5m"
+_SILENT_S: Final = (120, 300)
 
 QUEUES: Final = (
     *_levels(
         "FaenaQueueDeep",
-        _READY,
+        _WAITING,
         (100, 300),
-        "1m",
+        "0m",
         "{{ $value }} jobs wait in {{ $labels.queue }}.",
     ),
     Alert(
@@ -102,17 +109,18 @@ QUEUES: Final = (
     ),
     *_levels(
         "FaenaJobsWait",
-        latest("faena_queue_oldest_ready_seconds"),
+        _OLDEST,
         (30, 120),
-        "1m",
+        "0m",
         "A job of {{ $labels.queue }} has been ready for {{ $value | humanizeDuration }}.",
     ),
     *_levels(
         "FaenaAttemptsFail",
-        "app_queue:faena_attempts_failed:ratio_rate5m",
+        _FAILED,
         (0.05, 0.15),
-        "5m",
+        "0m",
         "{{ $value | humanizePercentage }} of the attempts in {{ $labels.queue }} fail.",
+        also=f" and app_queue:faena_attempts_ended:rate5m * 300 >= {LEAST_ATTEMPTS}",
     ),
     *_levels(
         "FaenaWorkersLost",
@@ -128,19 +136,22 @@ QUEUES: Final = (
         "warning",
         "The workers of {{ $labels.queue }} have been full for a quarter of an hour.",
     ),
-    Alert(
+    *_levels(
         "FaenaNoWorker",
-        f"{_DEPTH} > 0 and {_SERVED} == 0",
-        "5m",
-        "critical",
-        "{{ $labels.queue }} has {{ $value }} jobs and no worker.",
+        _OLDEST,
+        _SILENT_S,
+        "0m",
+        "{{ $labels.queue }} has no worker, and a job ready for {{ $value | humanizeDuration }}.",
+        also=f" and {_SERVED} == 0 and {_NOT_HELD}",
     ),
-    Alert(
+    *_levels(
         "FaenaNothingClaimed",
-        f"{_READY} > 0 and {_SERVED} > 0 and {_HELD} == 0 and {_RUNNING} == 0 and {_CLAIMS} == 0",
-        "5m",
-        "critical",
-        "{{ $labels.queue }} has {{ $value }} ready jobs, and its workers claim none.",
+        _OLDEST,
+        _SILENT_S,
+        "0m",
+        "Workers of {{ $labels.queue }} have room and claim nothing, and a job has been ready for "
+        "{{ $value | humanizeDuration }}.",
+        also=f" and {_SERVED} > 0 and {_FREE} and {_NOT_HELD} and {_CLAIMS} == 0",
     ),
     Alert(
         "FaenaJobsDie",
@@ -200,11 +211,11 @@ BROKER: Final = (
         "critical",
         "The node {{ $labels.node }} of the broker does not answer.",
     ),
-    Alert(
+    *_levels(
         "FaenaBrokerMemory",
-        "app_node:faena_broker_memory_used:ratio > 0.8",
-        "5m",
-        "warning",
+        "app_node:faena_broker_memory_used:ratio",
+        (0.8, 0.9),
+        "0m",
         "{{ $labels.node }} uses {{ $value | humanizePercentage }} of its memory.",
     ),
 )

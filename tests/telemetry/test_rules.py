@@ -36,9 +36,25 @@ NODE = {**LABELS, "node": "redis:6379"}
 AFIP = {**LABELS, "upstream": "afip"}
 BUDGET = {**AFIP, "currency": "USD", "per": "day", "scope": "upstream"}
 
+OLDEST = series("faena_queue_oldest_ready_seconds")
+WAITS = {"FaenaJobsWait"}
+SLOW = {*WAITS, "FaenaJobsWait!"}
+SILENCE = {"FaenaNothingClaimed", "FaenaNothingClaimed!"}
+SILENT = {
+    OLDEST: "0x14 0+60x60",
+    series("faena_workers"): "2x60",
+    series("faena_slot_utilization_ratio"): "0.5x60",
+    series("faena_jobs_claimed_total"): "0+5x10 50x60",
+}
+"""Workers with room that claim nothing after ten minutes."""
+
 CASES: dict[str, Case] = {
     "depth": Case(
-        {series("faena_jobs", state="ready"): "99x5 100x5 300x5 99x5"},
+        {
+            series("faena_jobs", state="ready"): "90x5 91x5 300x5 99x5",
+            series("faena_jobs", state="blocked"): "9x15 0x5",
+            series("faena_jobs", state="delayed"): "5000x20",
+        },
         {
             4: set(),
             9: {"FaenaQueueDeep"},
@@ -62,6 +78,14 @@ CASES: dict[str, Case] = {
         },
         {15: set(), 35: {"FaenaAttemptsFail", "FaenaAttemptsFail!"}},
     ),
+    "few failures": Case(
+        {
+            series("faena_jobs_completed_total"): "0+1x60",
+            series("faena_jobs_retried_total"): "0x20 1x40",
+            series("faena_jobs_dead_total"): "0x60",
+        },
+        {23: set()},
+    ),
     "lost": Case(
         {series("faena_jobs_rescued_total"): "0x60 6x120 6+1x60"},
         {59: set(), 90: {"FaenaWorkersLost"}, 220: {"FaenaWorkersLost", "FaenaWorkersLost!"}},
@@ -71,28 +95,29 @@ CASES: dict[str, Case] = {
         {10: set(), 30: set(), 33: {"FaenaSlotsFull"}},
     ),
     "no worker": Case(
-        {series("faena_queue_depth"): "3x20", series("faena_workers"): "1x5 0x15"},
-        {5: set(), 9: set(), 13: {"FaenaNoWorker!"}},
+        {
+            OLDEST: "0+60x20",
+            series("faena_workers"): "0x20",
+            series("faena_queue_held"): "0x20",
+        },
+        {
+            1: WAITS,
+            2: {*WAITS, "FaenaJobsWait!", "FaenaNoWorker"},
+            5: {*WAITS, "FaenaJobsWait!", "FaenaNoWorker", "FaenaNoWorker!"},
+        },
     ),
     "silent workers": Case(
-        {
-            series("faena_jobs", state="ready"): "5x60",
-            series("faena_jobs", state="running"): "0x60",
-            series("faena_workers"): "2x60",
-            series("faena_queue_held"): "0x60",
-            series("faena_jobs_claimed_total"): "0+5x10 50x50",
-        },
-        {10: set(), 23: set(), 28: {"FaenaNothingClaimed!"}},
+        {**SILENT, series("faena_queue_held"): "0x60"},
+        {13: set(), 17: {*SLOW, "FaenaNothingClaimed"}, 25: {*SLOW, *SILENCE}},
     ),
-    "held": Case(
+    "held": Case({**SILENT, series("faena_queue_held"): "1x60"}, {25: SLOW}),
+    "full": Case(
         {
-            series("faena_jobs", state="ready"): "5x60",
-            series("faena_jobs", state="running"): "0x60",
-            series("faena_workers"): "2x60",
-            series("faena_queue_held"): "1x60",
-            series("faena_jobs_claimed_total"): "50x60",
+            **SILENT,
+            series("faena_queue_held"): "0x60",
+            series("faena_slot_utilization_ratio"): "1x60",
         },
-        {50: set()},
+        {12: set(), 25: {*SLOW, "FaenaSlotsFull"}},
     ),
     "deaths": Case(
         {series("faena_jobs_dead_total"): "0x70 11x10"},
@@ -117,10 +142,14 @@ CASES: dict[str, Case] = {
     ),
     "memory": Case(
         {
-            series("faena_broker_memory_used_bytes", NODE): "80x10 81x10",
-            series("faena_broker_memory_max_bytes", NODE): "100x20",
+            series("faena_broker_memory_used_bytes", NODE): "79x10 80x10 90x10",
+            series("faena_broker_memory_max_bytes", NODE): "100x40",
         },
-        {10: set(), 18: {"FaenaBrokerMemory"}},
+        {
+            10: set(),
+            18: {"FaenaBrokerMemory"},
+            29: {"FaenaBrokerMemory", "FaenaBrokerMemory!"},
+        },
     ),
     "breaker": Case(
         {series("faena_upstream_breaker", AFIP, state="open"): "0x5 1x5"},
