@@ -38,8 +38,9 @@ class Worker:
     @property
     def cpu_us(self) -> float:
         """CPU time that it has used so far."""
-        used = psutil.Process(self._process.pid).cpu_times()
-        return (used.user + used.system) * 1e6
+        started = psutil.Process(self._process.pid)
+        used = [one.cpu_times() for one in (started, *started.children(recursive=True))]
+        return sum(one.user + one.system for one in used) * 1e6
 
     def wait_for(self, jobs: int, *, until: float | None = None) -> None:
         """Return when `jobs` handlers have finished, or at the instant `until`; refuse to hang."""

@@ -150,6 +150,12 @@ OVERVIEW: Final = Dashboard(
             unit="s",
         ),
         chart(
+            "Oldest dead job",
+            Query(latest("faena_dead_oldest_seconds", APP), "{{queue}}"),
+            unit="s",
+            text="That nobody has dealt with.",
+        ),
+        chart(
             "Schedules missed",
             Query(rate("faena_schedules_missed_total", APP), "{{queue}}"),
             unit="ops",

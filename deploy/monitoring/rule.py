@@ -168,6 +168,13 @@ QUEUES: Final = (
         "{{ $value }} dead jobs of {{ $labels.queue }} are not dealt with.",
     ),
     Alert(
+        "FaenaDeadLettersOld",
+        f"{latest('faena_dead_oldest_seconds')} > 86400",
+        "0m",
+        "warning",
+        "Nobody has dealt with a dead job of {{ $labels.queue }} for {{ $value | humanizeDuration }}.",
+    ),
+    Alert(
         "FaenaScheduleMissed",
         f"{increase('faena_schedules_missed_total', window='1h')} > 0",
         "0m",

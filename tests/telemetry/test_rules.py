@@ -127,6 +127,10 @@ CASES: dict[str, Case] = {
         {series("faena_jobs", state="dead"): "100x5 101x10"},
         {6: set(), 14: {"FaenaDeadLetters"}},
     ),
+    "old dead letters": Case(
+        {series("faena_dead_oldest_seconds"): "86400x5 86401x5"},
+        {5: set(), 7: {"FaenaDeadLettersOld"}},
+    ),
     "schedules": Case(
         {series("faena_schedules_missed_total"): "0x5 1x100"},
         {4: set(), 8: {"FaenaScheduleMissed"}, 100: set()},

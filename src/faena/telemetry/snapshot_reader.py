@@ -126,12 +126,14 @@ def _added_up(
         counts.update(part.counts)
         totals.update(part.totals)
     ages = [part.now - part.ready_since for part in parts if part.ready_since is not None]
+    dead = [part.now - part.dead_since for part in parts if part.dead_since is not None]
     workers = merged(worker for part in parts for worker in part.workers)
     tenants, rest = _tenants(counts, lanes)
     return QueueSnapshot(
         queue=queue,
         counts=dict(counts),
         oldest_us=max(0, *ages) if ages else None,
+        oldest_dead_us=max(0, *dead) if dead else None,
         totals=dict(totals),
         holds=tuple({hold.reason: hold for part in parts for hold in part.holds}.values()),
         workers=workers,
