@@ -172,7 +172,7 @@ QUEUES: Final = (
         f"{latest('faena_dead_oldest_seconds')} > 86400",
         "0m",
         "warning",
-        "Nobody has dealt with a dead job of {{ $labels.queue }} for {{ $value | humanizeDuration }}.",
+        "A dead job of {{ $labels.queue }} has waited for {{ $value | humanizeDuration }}.",
     ),
     Alert(
         "FaenaScheduleMissed",

@@ -79,7 +79,7 @@ QUEUES: Final = (
         "faena_dead_oldest_seconds",
         "gauge",
         ("queue",),
-        "How long ago the dead job died that nobody has dealt with for longest; 0 if there is none.",
+        "How long ago the dead job died that nobody has dealt with for longest; 0 without any.",
         "broker",
         _each(lambda one: (one.oldest_dead_us or 0) / 1e6),
         unit="seconds",
