@@ -464,13 +464,7 @@ def names_page() -> str:
 
 def metrics_page() -> str:
     """Every metric, with its names in other systems."""
-    intro = (
-        "What [pages of metrics](../metrics.md) have. Every metric also has the label `app`. Names "
-        "without any sample are left out, such as those of upstreams where there are none.\n\n"
-        "With `Faena(metrics=Metrics(aliases=True))` the same numbers are there a second time, "
-        "under the names of the systems at the end of this page."
-    )
-    return _page("Metrics", intro, *reference_metrics.sections())
+    return _page("Metrics", reference_metrics.INTRO, *reference_metrics.sections())
 
 
 def _page(title: str, intro: str, *sections: str) -> str:

@@ -7,6 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from faena.telemetry.metrics.declared import METRICS
 from faena.telemetry.metrics.metric import Alias, Metric
 
+INTRO = (
+    "What [pages of metrics](../metrics.md) have. Every metric also has the label `app`. Names "
+    "without any sample are left out, such as those of upstreams where there are none.\n\n"
+    "With `Faena(metrics=Metrics(aliases=True))` the same numbers are there a second time, "
+    "under the names of the systems at the end of this page."
+)
 SYSTEMS = ("CampoTech", "CEP", "ZapHub")
 _PARTS = {
     "broker": (

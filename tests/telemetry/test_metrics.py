@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -88,10 +87,8 @@ async def test_a_worker_adds_what_it_has_measured(app: Faena) -> None:
         assert of(page, f"{name}_bucket", queue="mail", task="send", le="+Inf") == 10
 
 
-async def test_other_systems_find_the_same_numbers_under_their_names(
-    valkey: Server, namespace: str
-) -> None:
-    app = Faena("moved", valkey.url, namespace=namespace, metrics=Metrics(aliases=True))
+async def after_some_work(app: Faena) -> Page:
+    """Four jobs: two fail once and complete, one dies, one is delayed."""
     queue = app.queue("mail", retry=Retry.fixed("0s", attempts=2))
 
     @queue.task
@@ -101,27 +98,26 @@ async def test_other_systems_find_the_same_numbers_under_their_names(
 
     await send.enqueue_many([0, 1, 2])
     await send.enqueue(3, delay="1h")
-    worker = await app.worker()
-    running = asyncio.create_task(worker.run())
 
     async def is_over() -> bool:
         counts = await queue.counts()
         return (counts["completed"], counts["dead"]) == (2, 1)
 
-    await eventually(is_over)
-    worker.stop()
-    await running
-    page = read(await app.metrics(measured=worker.measured))
+    async with serving(app) as worker:
+        await eventually(is_over)
+    return read(await app.metrics(measured=worker.measured))
+
+
+COUNTED = {"enqueued": 4, "completed": 2, "retried": 3, "dlq_added": 1, "failed": 4, "stalled": 0}
+
+
+async def test_other_systems_find_the_same_numbers_under_their_names(
+    valkey: Server, namespace: str
+) -> None:
+    app = Faena("moved", valkey.url, namespace=namespace, metrics=Metrics(aliases=True))
+    page = await after_some_work(app)
     await obliterate(app)
-    counted = {
-        "enqueued": 4,
-        "completed": 2,
-        "retried": 3,
-        "dlq_added": 1,
-        "failed": 4,
-        "stalled": 0,
-    }
-    for name, number in counted.items():
+    for name, number in COUNTED.items():
         assert of(page, f"queue_{name}_total", queue="mail") == number, name
     assert of(page, "queue_delayed", queue="mail") == 1
     assert of(page, "queue_length", queue="mail", state="waiting") == 0

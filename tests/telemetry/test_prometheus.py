@@ -21,6 +21,7 @@ from tests._support.prometheus import Prometheus, needed
 from tests._support.valkey import Server, free_port
 from tests._support.working import serving
 
+UP = 'count(up{job=~"faena.*"} == 1) == 2'
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 RULES = ROOT / "prometheus" / "faena.rules.yml"
 CHOSEN = {"$app": "shop", "$queue": ".*", "$upstream": ".*", "$__rate_interval": "5m"}
@@ -102,23 +103,16 @@ async def test_each_chart_has_data_of_a_real_worker(app: Faena, tmp_path: Path) 
                 assert told["status"] == "success", f"{query}: {told}"
                 return bool(told["data"]["result"])
 
-            up = 'count(up{job=~"faena.*"} == 1) == 2'
-            await eventually(lambda: has_data(up))
-            recorded = [one.name for one in RECORDED]
             shown = [query for one in DASHBOARDS for query in one.queries()]
-            for query in [*recorded, *shown]:
+            for query in [UP, *(one.name for one in RECORDED), *shown]:
                 await eventually(lambda query=query: has_data(query))
             told = await found("rules")
             rules = [rule for group in told["data"]["groups"] for rule in group["rules"]]
             assert len(rules) > len(RECORDED)
             assert {rule["lastError"]: rule["query"] for rule in rules if "lastError" in rule} == {}
             assert {rule["health"] for rule in rules} == {"ok"}
-            traced = await found(
-                "query_exemplars",
-                query="faena_job_run_seconds_bucket",
-                start=str(0),
-                end=str(2_000_000_000),
-            )
+            ever = {"start": "0", "end": "2000000000"}
+            traced = await found("query_exemplars", query="faena_job_run_seconds_bucket", **ever)
     labels = {one["labels"]["trace_id"] for each in traced["data"] for one in each["exemplars"]}
     assert labels == {TRACE}
 
