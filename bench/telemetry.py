@@ -44,7 +44,7 @@ def _table(bare: Rated, found: Sequence[Rated], jobs: int) -> Table:
     ):
         table.add_column(head, justify="left" if head == "worker" else "right")
     for one in found:
-        ratios = (one.best / bare.best, one.ratio, min(one.ratios), max(one.ratios))
+        ratios = (one.best / bare.best, one.ratio)
         table.add_row(
             NAMES[one.case],
             f"{one.rate:,.0f}",

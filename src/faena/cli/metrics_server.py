@@ -7,6 +7,7 @@ which has the app's connection.
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -15,6 +16,8 @@ from typing import Any, Final
 
 from faena.app import Faena
 from faena.errors import ConfigError
+
+_log = logging.getLogger("faena.cli")
 
 _PATHS: Final = ("/metrics", "/")
 _WITHIN_S: Final = 10.0
@@ -62,7 +65,12 @@ def _handler(app: Faena, loop: asyncio.AbstractEventLoop) -> type[BaseHTTPReques
                 return
             openmetrics = "application/openmetrics-text" in self.headers.get("Accept", "")
             asked = asyncio.run_coroutine_threadsafe(app.metrics(openmetrics=openmetrics), loop)
-            page = asked.result(2 * _WITHIN_S)
+            try:
+                page = asked.result(2 * _WITHIN_S)
+            except Exception:
+                _log.exception("the page of metrics could not be made")
+                self.send_error(500, "the page could not be made")
+                return
             self.send_response(200)
             self.send_header("Content-Type", page.content_type)
             self.send_header("Content-Length", str(len(page.body)))
