@@ -67,7 +67,7 @@ def _handler(app: Faena, loop: asyncio.AbstractEventLoop) -> type[BaseHTTPReques
             asked = asyncio.run_coroutine_threadsafe(app.metrics(openmetrics=openmetrics), loop)
             try:
                 page = asked.result(2 * _WITHIN_S)
-            except Exception:
+            except Exception:  # noqa: BLE001 - a scraper gets an answer
                 _log.exception("the page of metrics could not be made")
                 self.send_error(500, "the page could not be made")
                 return
