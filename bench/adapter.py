@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from bench.catalogue import Peer
 from bench.environment import last_line, prepare, working_directory
 from bench.ledger import Ledger, create_ledger
@@ -32,6 +34,13 @@ class Worker:
         self.ledger = ledger
         self._process = process
         self._log = log
+
+    @property
+    def cpu_us(self) -> float:
+        """CPU time that it has used so far."""
+        started = psutil.Process(self._process.pid)
+        used = [one.cpu_times() for one in (started, *started.children(recursive=True))]
+        return sum(one.user + one.system for one in used) * 1e6
 
     def wait_for(self, jobs: int, *, until: float | None = None) -> None:
         """Return when `jobs` handlers have finished, or at the instant `until`; refuse to hang."""

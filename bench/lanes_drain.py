@@ -44,6 +44,8 @@ class Drain(NamedTuple):
     server_us_per_job: float
     server_cpu_us_per_job: float
     enqueue_per_s: float
+    worker_cpu_us_per_job: float
+    """From the first job on: without what the process takes to begin."""
 
 
 class Rated(NamedTuple):
@@ -74,6 +76,10 @@ class Rated(NamedTuple):
     @property
     def server_cpu_us(self) -> float:
         return _median(one.server_cpu_us_per_job for one in self.drains)
+
+    @property
+    def worker_cpu_us(self) -> float:
+        return _median(one.worker_cpu_us_per_job for one in self.drains)
 
     @property
     def enqueue_rate(self) -> float:
@@ -154,9 +160,12 @@ def drain_once(server: Server, scratch: Path, case: Case, jobs: int) -> Drain:
     server.wait_alone()
     before = server.cost()
     with working(server.url, scratch, case.kind) as served:
+        served.worker.wait_for(1)
+        begun_us = served.worker.cpu_us
         served.worker.wait_for(jobs)
         wait_settled(server)
         settled_ns, after = time.monotonic_ns(), server.cost()
+        worker_us = served.worker.cpu_us - begun_us
         if (ran := served.ledger.finished) != jobs:
             raise PeerFailed(f"handlers ran {ran} times for {jobs} jobs")
     return Drain(
@@ -164,6 +173,7 @@ def drain_once(server: Server, scratch: Path, case: Case, jobs: int) -> Drain:
         (after.commands_us - before.commands_us) / jobs,
         (after.cpu_us - before.cpu_us) / jobs,
         jobs / filled_s,
+        worker_us / jobs,
     )
 
 

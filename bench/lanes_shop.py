@@ -13,7 +13,7 @@ import os
 import random
 import sys
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,13 +23,14 @@ from bench.adapter import Worker
 from bench.ledger import Ledger, create_ledger
 from bench.peers.protocol import run
 from bench.process import child
+from bench.scraped import scraping, serve
 from faena import Budget, Faena, Limit, Price, Retain
 
 QUEUE = "bench"
 UNMEASURED = "unmeasured"
 """Its worker measures nothing of its jobs: what no program can ask for."""
 WATCHED = "watched"
-"""Its worker does whatever telemetry has, while metrics are scraped once a second."""
+"""Its worker's page of metrics is scraped once a second."""
 SLOTS = 500
 COUNTED = 1024
 """Tenants by number that the counters have room for; those beyond share the last one."""
@@ -166,8 +167,20 @@ def working(url: str, scratch: Path, kind: str, slots: int = SLOTS) -> Generator
     with (
         log.open("w") as errors,
         child(command, cwd=_ROOT, env={**os.environ, **names}, stderr=errors) as process,
+        _seen(kind, book),
     ):
         yield Served(Worker(process, Ledger(book), log), Counters(counts))
+
+
+def _seen(kind: str, book: Path) -> AbstractContextManager[None]:
+    if kind != WATCHED:
+        return nullcontext()
+    _port_file(book).unlink(missing_ok=True)
+    return scraping(_port_file(book))
+
+
+def _port_file(book: Path) -> Path:
+    return book.with_suffix(".port")
 
 
 def _measure_nothing() -> None:
@@ -189,7 +202,8 @@ def main() -> None:
     book, counts = (Path(os.environ[name]) for name in ("BENCH_LEDGER", "BENCH_COUNTERS"))
     books = Books(Ledger(book), Counters(counts))
     app, _ = build(os.environ["BENCH_URL"], kind, slots=slots, books=books)
-    run(app.run_worker(queues=[QUEUE]))
+    serving = serve(app, QUEUE, _port_file(book)) if kind == WATCHED else app.run_worker([QUEUE])
+    run(serving)
 
 
 if __name__ == "__main__":

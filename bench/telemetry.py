@@ -4,7 +4,8 @@
     watched    and metrics are scraped once a second, over HTTP, from the worker
 
 Both are compared with a worker that measures nothing, which no program can ask for. Drains take
-turns on one server in one run. `best` compares the fastest of each, `ratio` is the median of pairs.
+turns on one server in one run. `best` compares the fastest of each, `ratio` is the median of pairs,
+`worker us` and `server us` are CPU time for each job, with and without.
 """
 
 from __future__ import annotations
@@ -20,25 +21,36 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.lanes_drain import BASE, Case, Rated, compare
-from bench.lanes_shop import UNMEASURED
+from bench.lanes_shop import UNMEASURED, WATCHED
 from bench.report import machine
 from bench.server import running_server
 
-CASES = (BASE,)
-NAMES = {BASE: "measured"}
+CASES = (BASE, Case(WATCHED, 0))
+NAMES = dict(zip(CASES, ("measured", WATCHED), strict=True))
 
 
 def _table(bare: Rated, found: Sequence[Rated], jobs: int) -> Table:
     table = Table(title=f"drain of {jobs:,} jobs by one worker, beside one that measures nothing")
-    for head in ("worker", "jobs/s", "without", "best", "ratio", "least", "most", "cpu us"):
+    for head in (
+        "worker",
+        "jobs/s",
+        "without",
+        "best",
+        "ratio",
+        "least",
+        "most",
+        "worker us",
+        "server us",
+    ):
         table.add_column(head, justify="left" if head == "worker" else "right")
     for one in found:
-        ratios = (one.best / bare.best, one.ratio, min(one.ratios), max(one.ratios))
+        ratios = (one.best / bare.best, one.ratio)
         table.add_row(
             NAMES[one.case],
             f"{one.rate:,.0f}",
             f"{bare.rate:,.0f}",
             *(f"{100 * ratio:.1f} %" for ratio in ratios),
+            f"{one.worker_cpu_us:.1f} / {bare.worker_cpu_us:.1f}",
             f"{one.server_cpu_us:.1f} / {bare.server_cpu_us:.1f}",
         )
     return table
@@ -50,6 +62,8 @@ def _figures(bare: Rated, one: Rated) -> dict[str, object]:
         "without": round(bare.rate),
         "best": round(one.best / bare.best, 3),
         "ratio": round(one.ratio, 3),
+        "worker_cpu_us": round(one.worker_cpu_us, 2),
+        "worker_cpu_us_without": round(bare.worker_cpu_us, 2),
         "ratios": [round(ratio, 3) for ratio in one.ratios],
     }
 

@@ -21,7 +21,7 @@ from faena import errors, outcomes
 from faena.cli.root import roof
 from faena.states import State
 from faena.values import names
-from tests._support import transitions
+from tests._support import reference_metrics, transitions
 
 ROOT: Final = Path(__file__).parents[2]
 PAGES: Final = ROOT / "docs" / "reference"
@@ -467,6 +467,11 @@ def names_page() -> str:
     )
 
 
+def metrics_page() -> str:
+    """Every metric, with its names in other systems."""
+    return _page("Metrics", reference_metrics.INTRO, *reference_metrics.sections())
+
+
 def _page(title: str, intro: str, *sections: str) -> str:
     return "\n\n".join([f"# {title}", _NOTE, intro, *sections]) + "\n"
 
@@ -479,6 +484,7 @@ WRITTEN: Final[Mapping[str, Callable[[], str]]] = {
     "commands.md": commands_page,
     "environment.md": environment_page,
     "names.md": names_page,
+    "metrics.md": metrics_page,
 }
 
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from tests._support.findings import told
 
 ROOT = Path(__file__).resolve().parents[2]
-PLACES = ("src", "apps", "tests", "bench", "examples")
+PLACES = ("src", "apps", "tests", "bench", "deploy", "examples")
 
 SOURCE_FILE = 400
 TEST_FILE = 500

@@ -87,6 +87,8 @@ WORDS: dict[str, tuple[str, ...]] = {
     "tenants release": ("mail", "acme"),
     "tenants reset": ("mail", "acme"),
     "shares": ("mail",),
+    "stats": ("mail", "--by-task"),
+    "metrics": (),
     "shards": (),
     "reshard": ("mail", "2"),
     "features list": (),

@@ -37,9 +37,13 @@ async def test_a_shard_at_one_instant(rig: Rig) -> None:
 async def test_dead_jobs_that_somebody_has_dealt_with_do_not_count(rig: Rig) -> None:
     for job in "ab":
         await rig.run(job, Buried(BOOM))
+        rig.clock.go(10)
     await DeskCalls(rig.engine).dismiss("q", "resolved", Decision("discard", "", "ana"), ["a"])
     seen = await read_shard(rig.engine, "q")
     assert (seen.counts["dead"], seen.totals["dead"]) == (1, 2)
+    assert seen.now - (seen.dead_since or 0) == 10 * SECOND
+    await DeskCalls(rig.engine).dismiss("q", "resolved", Decision("discard", "", "ana"), ["b"])
+    assert (await read_shard(rig.engine, "q")).dead_since is None
 
 
 @pytest.mark.parametrize(

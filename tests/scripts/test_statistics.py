@@ -108,18 +108,25 @@ async def test_what_is_stored_and_cannot_be_read_begins_anew(rig: Rig, stored: b
     assert (await told(rig).totals("q"))["enqueued"] == 2
 
 
-async def test_a_minute_that_is_counted_again_after_the_clock_was_put_back_is_added_once(
+async def test_a_minute_that_is_counted_on_after_the_clock_was_put_back_is_added_whole(
     rig: Rig,
 ) -> None:
+    await rig.turn(samples={"task:send": SEND})
     await rig.add("a")
     rig.clock.go(60)
     await rig.add("b")
     rig.clock.go(-60)
     await rig.add("c")
+    assert (await told(rig).totals("q"))["enqueued"] == 3
+    await rig.turn(samples={"task:send": SEND})
     rig.clock.go(120)
     await rig.add("d")
-    totals = (await told(rig).totals("q"))["enqueued"]
-    assert totals == 3  # not the one of the minute that was over
+    assert (await told(rig).totals("q"))["enqueued"] == 4
+    (hour,) = await told(rig).counted("q", "hour", HOUR, HOUR)
+    assert hour.counters["enqueued"] == 3
+    assert hour.tasks["send"].started == 4
+    (first, *_) = await told(rig).counted("q", "minute", MINUTE, MINUTE)
+    assert (first.counters["enqueued"], first.tasks["send"].started) == (2, 4)
 
 
 async def test_a_queue_that_is_given_up_leaves_its_hours_and_no_totals(rig: Rig) -> None:
@@ -146,20 +153,27 @@ async def test_at_most_sixty_are_read_in_one_call(rig: Rig) -> None:
 
 
 @pytest.mark.parametrize("seed", range(60 if IS_FULL else 6))
-async def test_totals_and_hours_are_what_was_counted(rig: Rig, seed: int) -> None:
+async def test_totals_minutes_and_hours_are_what_was_counted_whatever_the_clock_does(
+    rig: Rig, seed: int
+) -> None:
     dice = random.Random(SEED * 1000 + seed)
-    total, by_minute = 0, Counter[int]()
+    total, by_minute, by_hour = 0, Counter[int](), Counter[int]()
     for _ in range(12):
-        now = rig.clock.go(dice.choice([0, 1, 30, 59, 60, 61, 600, 3600, 90_000]))
+        steps = [0, 1, 30, 59, 60, 61, 600, 3600, 90_000, -1, -61, -3600]
+        minute = rig.clock.go(dice.choice(steps)) // 60_000_000
         jobs = dice.randint(1, 4)
         await rig.add(*(f"j{total + i}" for i in range(jobs)))
         total += jobs
-        by_minute[now // 60_000_000] += jobs
+        by_minute[minute] += jobs
+        by_hour[minute // 60] += jobs
         assert await told(rig).totals("q") == {"enqueued": total}
-    counted_now = rig.clock.now // 60_000_000
-    by_hour = Counter[int]()
-    for minute, jobs in by_minute.items():
-        if minute != counted_now:
-            by_hour[minute // 60] += jobs
-    found = await told(rig).counted("q", "hour", HOUR, counted_now // 60)
+    rig.clock.go(100_000)
+    await rig.add("last")  # the minutes before are over
+    assert await told(rig).totals("q") == {"enqueued": total + 1}
+    first, last = min(by_minute), max(by_minute)
+    found = await told(rig).counted("q", "hour", first // 60, last // 60)
     assert {one.at: one.counters["enqueued"] for one in found} == by_hour
+    minutes = Counter[int]()
+    for one in await told(rig).counted("q", "minute", first, last):
+        minutes[one.at] += one.counters["enqueued"]
+    assert minutes == by_minute

@@ -34,9 +34,31 @@ def filled(values: list[int]) -> Histogram:
 def test_a_quantile_is_within_a_twentieth_of_the_exact_one(shape: str, quantile: float) -> None:
     dice = random.Random(7)
     values = sorted(max(0, int(SKEWED[shape](dice))) for _ in range(20_000))
-    exact = values[round(quantile * (len(values) - 1))]
+    exact = values[int(quantile * (len(values) - 1))]
     found = filled(values).quantile_us(quantile)
     assert found == pytest.approx(exact, rel=0.05)
+
+
+TAIL = st.one_of(
+    st.floats(0, 3).map(lambda tail: lambda dice: dice.lognormvariate(9, tail)),
+    st.floats(0.5, 3).map(lambda tail: lambda dice: 1_000 * dice.paretovariate(tail)),
+    st.floats(1, 1e8).map(lambda mean: lambda dice: dice.expovariate(1 / mean)),
+    st.integers(1, 2**40).map(lambda same: lambda _: same),
+)
+"""Durations that differ little or by orders of magnitude."""
+
+
+@searching(60)
+@given(st.lists(TAIL, min_size=1, max_size=3), st.integers(1, 2_000), st.integers(0, 2**32))
+def test_no_mixture_takes_a_quantile_further_from_the_exact_one(
+    tails: list[Callable[[random.Random], float]], size: int, seed: int
+) -> None:
+    dice = random.Random(seed)
+    values = sorted(int(dice.choice(tails)(dice)) for _ in range(size))
+    histogram = filled(values)
+    for quantile in (0.5, 0.95, 0.99):
+        exact = values[int(quantile * (size - 1))]
+        assert histogram.quantile_us(quantile) == pytest.approx(exact, rel=0.032)
 
 
 @searching(300)

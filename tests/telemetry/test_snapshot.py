@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from typing import Any
 
 from faena import Faena, Queue
@@ -105,3 +106,26 @@ async def test_many_who_ask_cost_the_broker_what_one_does(app: Faena, valkey: Se
     before = calls()
     assert await app.snapshot(max_age="1h") is seen[0]
     assert calls() == before
+
+
+async def test_totals_never_decrease_while_shards_come_and_go(app: Faena) -> None:
+    queue, work = working(app, shards=3)
+    for tenant in "abcdefgh":
+        await work.enqueue_many(range(5), tenant=tenant)
+    await app.run_worker(until_empty=True)
+    seen: list[dict[str, int]] = []
+
+    async def watch() -> None:
+        while True:
+            (one,) = (await app.snapshot(max_age="0s", tenants=False)).queues
+            seen.append(one.totals)
+
+    watching = asyncio.create_task(watch())
+    for shards in (1, 4, 2, 1):
+        await queue.reshard(shards, wait="60s")
+    watching.cancel()
+    await asyncio.gather(watching, return_exceptions=True)
+    assert len(seen) > 10
+    for before, after in itertools.pairwise(seen):
+        assert all(after.get(name, 0) >= number for name, number in before.items())
+    assert (seen[-1]["enqueued"], seen[-1]["completed"]) == (40, 40)

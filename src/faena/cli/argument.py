@@ -82,6 +82,11 @@ def _lasting(text: str) -> str:
     return text
 
 
+def _window(text: str) -> str:
+    to_us("duration", text, least_us=60_000_000, most_us=30 * 86_400_000_000)
+    return text
+
+
 def _instant(text: str) -> datetime:
     at = datetime.fromisoformat(text)
     if at.tzinfo is None:
@@ -106,6 +111,7 @@ _DURATIONS = "a duration such as 90s, 5m, 1h30m or 7d"
 
 DURATION = _Read("duration", _DURATIONS, _duration)
 LASTING = _Read("duration", f"{_DURATIONS}, longer than 0s", _lasting)
+WINDOW = _Read("duration", "a duration from 1m to 30d, such as 24h", _window)
 INSTANT = _Read("instant", _INSTANTS, _instant)
 MOMENT = _Read("day or instant", f"a day in UTC such as 2026-05-01, or {_INSTANTS}", _moment)
 EXPIRY = _Read("expiry", f"{_DURATIONS}, or {_INSTANTS}", _expiry)

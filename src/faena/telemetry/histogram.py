@@ -129,14 +129,16 @@ class Histogram:
         return bounds_of(max(self.counts))[1] if self.counts else None
 
     def quantile_us(self, quantile: float) -> float | None:
-        """The duration that this part of all does not exceed, such as 0.95 of them."""
+        """The duration that this part of all does not exceed, such as 0.95 of them.
+
+        It is the middle of its bucket: durations may all lie at one end of it.
+        """
         rank, passed = quantile * (self.count - 1), 0
         for bucket in sorted(self.counts):
-            number = self.counts[bucket]
-            if rank < passed + number:
+            passed += self.counts[bucket]
+            if rank < passed:
                 low, high = bounds_of(bucket)
-                return low + (high - 1 - low) * (rank - passed + 0.5) / number
-            passed += number
+                return (low + high - 1) / 2
         return None
 
     def beyond(self, us: int) -> float:

@@ -29,6 +29,8 @@ class QueueSnapshot(View, frozen=True, kw_only=True):
     """Jobs by state; `dead` counts only pending ones."""
     oldest_us: int | None
     """How long the job that comes first has been ready; None if none is."""
+    oldest_dead_us: int | None = None
+    """How long ago the dead job died that nobody has dealt with for longest; None if none is."""
     totals: dict[str, int]
     """How often each transition ever happened, by the name of its event: never decreases."""
     holds: tuple[Hold, ...]

@@ -28,6 +28,7 @@ _LIVE: Final = 1_000_000
 _LIVE_STATES: Final = ("ready", "delayed", "blocked", "running")
 _AT_ONCE: Final = 20
 """Queues that are read at a time."""
+_TRIES: Final = 5
 
 
 class SnapshotReader:
@@ -66,10 +67,23 @@ class SnapshotReader:
         self, queue: str, room: asyncio.Semaphore, *, has_tenants: bool
     ) -> tuple[int, QueueSnapshot]:
         async with room:
-            shards = await self._routers.of(queue).names()
-            parts = [await read_shard(self._engine, shard) for shard in shards]
+            shards, parts = await self._shards(queue)
             lanes = [await self._lanes(shard) for shard in shards if has_tenants]
         return parts[0].now, _added_up(queue, parts, lanes)
+
+    async def _shards(self, queue: str) -> tuple[list[str], list[ShardFacts]]:
+        """All shards, read again if one was given up meanwhile: the first one takes over its
+        totals, and who reads one of the two before and the other after that has them never or
+        twice."""
+        router = self._routers.of(queue)
+        shards = await router.names()
+        for _ in range(_TRIES):
+            parts = [await read_shard(self._engine, shard) for shard in shards]
+            now = shards if len(shards) == 1 else await router.names()
+            if now == shards:
+                return shards, parts
+            shards = now
+        return shards, [await read_shard(self._engine, shard) for shard in shards]
 
     async def _lanes(self, shard: str) -> dict[str, int]:
         """Lane → its number; read in slices, since there may be very many."""
@@ -112,12 +126,14 @@ def _added_up(
         counts.update(part.counts)
         totals.update(part.totals)
     ages = [part.now - part.ready_since for part in parts if part.ready_since is not None]
+    dead = [part.now - part.dead_since for part in parts if part.dead_since is not None]
     workers = merged(worker for part in parts for worker in part.workers)
     tenants, rest = _tenants(counts, lanes)
     return QueueSnapshot(
         queue=queue,
         counts=dict(counts),
         oldest_us=max(0, *ages) if ages else None,
+        oldest_dead_us=max(0, *dead) if dead else None,
         totals=dict(totals),
         holds=tuple({hold.reason: hold for part in parts for hold in part.holds}.values()),
         workers=workers,

@@ -121,8 +121,7 @@ def _added_up(queue: str, since: int, until: int, parts: Iterable[_Part]) -> Que
     by_task: dict[str, list[TaskFacts]] = {}
     for _, counted in parts:
         for name, number in counted.counters.items():
-            if name != "rolled":
-                counters[name] = counters.get(name, 0) + number
+            counters[name] = counters.get(name, 0) + number
         for task, facts in counted.tasks.items():
             by_task.setdefault(task, []).append(facts)
     tasks = tuple(_task(queue, name, by_task[name]) for name in sorted(by_task))

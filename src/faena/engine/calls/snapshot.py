@@ -20,12 +20,16 @@ class ShardFacts(NamedTuple):
     totals: Mapping[str, int]
     ready_since: int | None
     """Since when the job that comes first is ready; None if none is."""
+    dead_since: int | None
+    """When the dead job died that nobody has dealt with for longest; None if there is none."""
 
 
 async def read_shard(engine: Engine, shard: str) -> ShardFacts:
     """One call, after one that stores the jobs in `arrivals`."""
     await engine.take_in(shard)
-    now, counts, holds, workers, about, totals, since = await engine.ask("snapshot", shard)
+    now, counts, holds, workers, about, totals, since, dead_since = await engine.ask(
+        "snapshot", shard
+    )
     return ShardFacts(
         now=now,
         counts=pairs(counts),
@@ -33,4 +37,5 @@ async def read_shard(engine: Engine, shard: str) -> ShardFacts:
         workers=read_workers(workers, about),
         totals={name: int(number) for name, number in pairs(totals).items()},
         ready_since=int(since) if since else None,
+        dead_since=int(float(dead_since)) if dead_since else None,
     )

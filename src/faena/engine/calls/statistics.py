@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
@@ -16,6 +16,8 @@ AT_ONCE: Final = 60
 """Minutes, or hours, in one call."""
 
 _TASK: Final = "task:"
+_ADDED: Final = "="
+"""Before the names of what is added to the hour already, as minutes.lua writes them."""
 
 Unit = Literal["minute", "hour"]
 
@@ -59,12 +61,17 @@ class StatisticsCalls:
         return {name: int(number) for name, number in pairs(flat).items()}
 
     async def counted(self, shard: str, unit: Unit, first: int, last: int) -> list[Counted]:
-        """Those minutes or hours of a range, its last one included, in which anything happened."""
+        """Those minutes or hours of a range, its last one included, in which anything happened.
+
+        A minute that was counted on after it was over, since the clock was put back, is there
+        twice: each has a part of it.
+        """
         starts = range(first, last + 1, AT_ONCE)
         parts = await asyncio.gather(
             *(self._ask(shard, unit, one, min(last, one + AT_ONCE - 1)) for one in starts)
         )
-        return [_counted(part[i], part[i + 1]) for part in parts for i in range(2, len(part), 2)]
+        rows = [(part[i], pairs(part[i + 1])) for part in parts for i in range(2, len(part), 2)]
+        return [_counted(at, fields) for at, row in rows for fields in _split(row) if fields]
 
     async def _ask(self, shard: str, unit: str, first: int, last: int) -> list[Any]:
         return await self._engine.ask("statistics", shard, unit=unit, first=first, last=last)
@@ -74,10 +81,15 @@ class StatisticsCalls:
         return texts(await self._engine.command("ZRANGE", queue, "retired_stats", 0, -1))
 
 
-def _counted(at: int, flat: Sequence[Any]) -> Counted:
+def _split(row: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    added = {name[1:]: value for name, value in row.items() if name.startswith(_ADDED)}
+    return added, {name: value for name, value in row.items() if not name.startswith(_ADDED)}
+
+
+def _counted(at: int, fields: Mapping[str, Any]) -> Counted:
     counters: dict[str, int] = {}
     tasks: dict[str, TaskFacts] = {}
-    for name, value in pairs(flat).items():
+    for name, value in fields.items():
         if name.startswith(_TASK):
             if facts := _facts(value):
                 tasks[name.removeprefix(_TASK)] = facts

@@ -48,7 +48,7 @@ _COUNTERS: Final = (
     _Counter("jobs_replaced", "replaced", "Jobs that a newer one with their claim replaced."),
     _Counter("jobs_promoted", "promoted", "Delayed jobs that became ready."),
     _Counter("jobs_unblocked", "unblocked", "Blocked jobs that became ready."),
-    _Counter("jobs_claimed", "claimed", "Deliveries to workers.", seed.CLAIMED),
+    _Counter("jobs_claimed", "claimed", "Deliveries to workers."),
     _Counter("jobs_completed", "completed", "Jobs that completed.", seed.COMPLETED),
     _Counter(
         "jobs_retried", "retried", "Attempts that failed, with another one to come.", seed.RETRIED

@@ -76,6 +76,15 @@ QUEUES: Final = (
         unit="seconds",
     ),
     Metric(
+        "faena_dead_oldest_seconds",
+        "gauge",
+        ("queue",),
+        "How long ago the dead job died that nobody has dealt with for longest; 0 without any.",
+        "broker",
+        _each(lambda one: (one.oldest_dead_us or 0) / 1e6),
+        unit="seconds",
+    ),
+    Metric(
         "faena_queue_held",
         "gauge",
         ("queue",),

@@ -59,17 +59,22 @@ def _state(ours: str, theirs: str) -> tuple[Alias, Alias]:
 
 
 ENQUEUED: Final = (_campotech("enqueued"), _plain("queue.dispatched"))
-COMPLETED: Final = (_campotech("completed"), *_processed("completed"))
-RETRIED: Final = (_campotech("retried"), _campotech("failed"), *_processed("failed"))
-DEAD: Final = (_campotech("dlq_added"), _campotech("failed"), *_processed("failed"))
-RESCUED: Final = (_campotech("stalled"),)
+COMPLETED: Final = (
+    _campotech("completed"),
+    _plain("queue.job.completed"),
+    *_processed("completed"),
+)
+_FAILED: Final = (_campotech("failed"), _plain("queue.job.failed"), *_processed("failed"))
+"""There, an attempt that will be retried counts as failed too."""
+RETRIED: Final = (_campotech("retried"), *_FAILED)
+DEAD: Final = (_campotech("dlq_added"), *_FAILED)
+RESCUED: Final = (_campotech("stalled"), _plain("queue.job.stalled"))
 LIMITED: Final = (_campotech("rate_limited"),)
 DUPLICATE: Final = (_campotech("idempotent_skip"), _plain("queue.duplicate_prevented"))
 REJECTED: Final = (_plain("backpressure.rejected"),)
 SLOWED: Final = (_plain("backpressure.delayed"),)
 RETRIED_AS_NEW: Final = (_plain("dlq.retried"),)
 DISCARDED: Final = (_plain("dlq.discarded"),)
-CLAIMED: Final[tuple[Alias, ...]] = ()
 
 JOBS: Final = (
     *_state("ready", "waiting"),

@@ -33,10 +33,11 @@ local function ready_since()
   return whole(score - (chain and 0 or score_of(conf, 0, priority_of(spec, mark), mark.a or 0)))
 end
 
+local oldest_dead = call('ZRANGE', index_key('status:pending'), 0, 0, 'WITHSCORES')[2] or ''
 local totals = {}
 for name, number in pairs(totals_now()) do
   totals[#totals + 1], totals[#totals + 2] = name, whole(number)
 end
 return { now, numbers_by_state(), call('HGETALL', key('holds')),
   call('ZRANGE', key('workers'), now, '+inf', 'BYSCORE', 'WITHSCORES'), call('HGETALL', key('about')), totals,
-  ready_since() }
+  ready_since(), oldest_dead }

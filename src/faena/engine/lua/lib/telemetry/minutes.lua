@@ -1,18 +1,19 @@
 --- What was counted in a shard, by minute, by hour and in all.
---   stats:<minute>      counter -> number · task:<name> -> what workers have measured of its jobs, packed
+--   stats:<minute>      counter -> number · task:<name> -> what workers have measured of its jobs, packed · the same
+--                       with `=` before the name: of the minute, what is added to its hour and to the totals
 --   stats_hour:<hour>   the same, of its minutes that are over
 --   totals              counter -> number, of all minutes that are over · open, the minute that is counted now ·
 --                       from:<shard> -> packed totals of a shard that is about to be retired
 -- Of a task: { attempts begun, jobs completed, attempts to be retried, jobs dead, waits, runs, totals }; each of the
 -- last three a histogram { sum, bucket, number, bucket, number, … } as in telemetry/histogram.py.
--- Everything is counted in the minute of the call, so a minute does not change once another has begun: the first
--- count of that one adds it to its hour and to the totals, in the same step. If the clock is put back, a minute may be
--- counted again that was added: that part is in no hour.
+-- Everything is counted in the minute of the call. The first count of another minute adds this one to its hour and
+-- to the totals, in the same step. If the clock is put back, a minute that was added is counted on, and what is new
+-- in it is added with the next minute.
 --@include safe_read, keys
 --@exports minute_of, count_minute, add_task, close_minutes, totals_now, adopt_totals
 local MINUTE_US = 60000000
 local MINUTES_TTL_S, HOURS_TTL_S, TOTALS_TTL_S = 2 * 86400, 30 * 86400, 400 * 86400
-local TASK = '^task:'
+local TASK, ADDED = '^task:', '='
 
 local minute_at, minute_name = 0, ''   -- kept from call to call: what the minute is called
 
@@ -76,27 +77,33 @@ local function add_task(hash, name, task)
   end
 end
 
---- Add a minute that is over to its hour and to the totals.
+local function is_added(name)
+  return string.sub(name, 1, 1) == ADDED
+end
+
+--- Add what is new in a minute to its hour and to the totals.
 local function roll_up(minute)
-  local from, hour, totals = key('stats:' .. whole(minute)), key('stats_hour:' .. whole(math.floor(minute / 60))), key('totals')
+  local from, hour = key('stats:' .. whole(minute)), key('stats_hour:' .. whole(math.floor(minute / 60)))
   local fields = call('HGETALL', from)
-  if #fields == 0 or call('HSETNX', from, 'rolled', '1') == 0 then
-    return
-  end
   for i = 1, #fields, 2 do
-    local name, number = fields[i], count_in(fields[i + 1], 0)
+    local name, value = fields[i], fields[i + 1]
     if string.find(name, TASK) then
-      add_task(hour, name, unpacked(fields[i + 1]))
-    elseif number > 0 then
+      add_task(hour, name, unpacked(value))
+      add_task(from, ADDED .. name, unpacked(value))
+      call('HDEL', from, name)
+    elseif not is_added(name) then
+      local number = count_in(value, 0)
       bump(hour, name, number)
-      bump(totals, name, number)
+      bump(key('totals'), name, number)
+      bump(from, ADDED .. name, number)
+      call('HDEL', from, name)
     end
   end
   call('EXPIRE', hour, HOURS_TTL_S)
   call('EXPIRE', from, MINUTES_TTL_S)
 end
 
---- Called with the first count of each counter in a minute.
+--- Called with the first count of each counter in a minute, or since the minute was added.
 local function count_minute(now)
   local minute, totals = math.floor(now / MINUTE_US), key('totals')
   call('EXPIRE', minute_of(now), HOURS_TTL_S)
@@ -121,7 +128,8 @@ end
 
 local function add_counters(sums, fields)
   for i = 1, #fields, 2 do
-    local number = not string.find(fields[i], TASK) and count_in(fields[i + 1])
+    local is_counter = not string.find(fields[i], TASK) and not is_added(fields[i])
+    local number = is_counter and count_in(fields[i + 1])
     if number then
       sums[fields[i]] = (sums[fields[i]] or 0) + number
     end
@@ -134,11 +142,8 @@ local function totals_now()
   add_counters(sums, stored)
   local open = sums.open
   sums.open = nil
-  local minute = open and call('HGETALL', key('stats:' .. whole(open))) or {}
-  local counted = {}
-  add_counters(counted, minute)
-  for name, number in pairs(counted.rolled and {} or counted) do
-    sums[name] = (sums[name] or 0) + number
+  if open then
+    add_counters(sums, call('HGETALL', key('stats:' .. whole(open))))
   end
   return sums
 end

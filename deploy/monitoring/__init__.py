@@ -1,0 +1,1 @@
+"""Rules and dashboards, written out of the declaration of metrics: `./dev deploy`."""
