@@ -71,6 +71,7 @@ class QueueFields(TypedDict, total=False):
     key_limits: Sequence[Limit]
     learning: bool
     concurrency: int
+    objective: Duration
     max_running: int | None
     tenant_max_running: int | None
     timeout: Duration | None

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from faena.codec import codec_for
-from faena.engine.calls.statistics import StatisticsCalls
 from faena.engine.calls.transfer import TransferCalls
 from faena.engine.overview import Overview
 from faena.errors import ConfigError, arguments, shown
@@ -17,7 +16,7 @@ from faena.options.fields import check_choice, check_is
 from faena.producing.handle import Handle
 from faena.states import State, state_of
 from faena.telemetry.statistics import QueueStatistics, Series
-from faena.telemetry.statistics_reader import LONGEST_US, StatisticsReader
+from faena.telemetry.statistics_reader import LONGEST_US, StatisticsReader, reader_of
 from faena.tenancy.lanes import lane_named
 from faena.tenancy.shares import Shares, shares_of
 from faena.tenancy.tenants import check_lanes
@@ -104,9 +103,7 @@ class QueueReader:
 
     async def _statistics_reader(self) -> StatisticsReader:
         runtime = await self._app.runtime()
-        names = await runtime.routers.of(self.name).names()
-        gone = await StatisticsCalls(runtime.engine).retired(self.name)
-        return StatisticsReader(runtime.engine, self.name, [*dict.fromkeys([*names, *gone])])
+        return await reader_of(runtime.engine, runtime.routers, self.name)
 
     async def shares(self, *, minutes: int = 1) -> list[Shares]:
         """Each tenant's share of the last full minutes, oldest first, and of the current one."""

@@ -3,21 +3,35 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
+from msgspec.structs import replace
+
 from faena.engine.wire.patience import Shared
+from faena.limits import Limit
 from faena.options.fields import check_is
 from faena.options.metrics import Metrics
 from faena.resilience.feature_views import FeatureView
 from faena.runtime.connections import Connection, Runtime
+from faena.telemetry.advice.adviser import LONGEST_REPLAY_US, MINUTE_US, Adviser
+from faena.telemetry.advice.queue_advice import QueueAdvice
+from faena.telemetry.advice.scaling import Scaling
+from faena.telemetry.advice.scaling_reader import ScalingReader
+from faena.telemetry.advice.what_if import Change, WhatIf
 from faena.telemetry.measured import Measurements
 from faena.telemetry.metrics.exposition import Exposition
 from faena.telemetry.metrics.page import page_of
 from faena.telemetry.snapshot import Snapshot
 from faena.telemetry.snapshot_reader import SnapshotReader
+from faena.telemetry.statistics_reader import LONGEST_US
 from faena.upstream_registry import UpstreamRegistry
-from faena.values.duration import Duration, to_s
+from faena.values.duration import Duration, to_s, to_us
+from faena.values.keywords import known_keywords
+
+if TYPE_CHECKING:
+    from faena.queue import Queue
 
 
 class TelemetryRegistry(UpstreamRegistry):
@@ -28,6 +42,7 @@ class TelemetryRegistry(UpstreamRegistry):
         self._snapshots: WeakKeyDictionary[Runtime, dict[bool, _Snapshots]] = WeakKeyDictionary()
         """Of each event loop; apart with and without tenants."""
         self.metric_options = Metrics()
+        self._scaling: WeakKeyDictionary[Runtime, ScalingReader] = WeakKeyDictionary()
 
     async def snapshot(self, *, max_age: Duration = "1s", tenants: bool = True) -> Snapshot:
         """All queues at one instant, with the broker, upstreams and features.
@@ -60,10 +75,67 @@ class TelemetryRegistry(UpstreamRegistry):
         return await page_of(
             self.name,
             self.metric_options,
-            lambda: self.snapshot(tenants=tenants),
+            lambda: self._with_scaling(has_tenants=tenants),
             measured,
             openmetrics=openmetrics,
         )
+
+    # -- advice -----------------------------------------------------------------------------------
+
+    async def advice(
+        self, queue: Queue | str | None = None, *, window: Duration = "1h"
+    ) -> tuple[QueueAdvice, ...]:
+        """How many slots a queue needs, or each queue: by what came in the last `window`.
+
+        See docs/capacity.md. Windows are those of `queue.statistics`.
+        """
+        window_us = to_us("window", window, least_us=MINUTE_US, most_us=LONGEST_US)
+        chosen = list(self.queues.values()) if queue is None else [self.known(queue)]
+        advisers = await self._advisers(chosen, has_tenants=False)
+        return tuple([await one.advice(window_us) for one in advisers])
+
+    @known_keywords("what_if")
+    async def what_if(
+        self,
+        queue: Queue | str,
+        *,
+        slots: int | None = None,
+        limits: Sequence[Limit] | None = None,
+        weights: Mapping[str, float] | None = None,
+        window: Duration = "1h",
+        report: Callable[[int], None] | None = None,
+    ) -> WhatIf:
+        """Replay what came to a queue in the last `window`, as things are and with a change.
+
+        `slots` are those of all workers together, `limits` the queue's, `weights` those of tenants
+        by name. `report` is called, in another thread, with the number of jobs replayed so far.
+        See docs/capacity.md.
+        """
+        window_us = to_us("window", window, least_us=MINUTE_US, most_us=LONGEST_REPLAY_US)
+        change = Change(slots=slots, limits=limits, weights=weights)
+        (adviser,) = await self._advisers([self.known(queue)], has_tenants=True)
+        return await adviser.what_if(window_us, change, report or (lambda _: None))
+
+    async def scaling(self) -> Scaling:
+        """A signal for autoscalers: predicted wait ÷ objective of each queue, and slots wanted.
+
+        `to_dict()` is the document that KEDA's metrics-api scaler reads.
+        """
+        seen = await self._with_scaling(has_tenants=False)
+        return Scaling(at=seen.at, queues={one.queue: one for one in seen.scaling})
+
+    async def _advisers(self, queues: Sequence[Queue], *, has_tenants: bool) -> list[Adviser]:
+        seen = await self.snapshot(max_age="0s", tenants=has_tenants)
+        runtime, found = await self.runtime(), {one.queue: one for one in seen.queues}
+        return [Adviser(runtime, one.options, found[one.name]) for one in queues]
+
+    async def _with_scaling(self, *, has_tenants: bool) -> Snapshot:
+        seen, runtime = await self.snapshot(tenants=has_tenants), await self.runtime()
+        if runtime not in self._scaling:
+            self._scaling[runtime] = ScalingReader(
+                runtime.engine, runtime.routers, lambda name: self.queues[name].options
+            )
+        return replace(seen, scaling=await self._scaling[runtime].read(seen))
 
     async def _feature_views(self) -> Sequence[FeatureView]:
         return [*(await self.features()).features.values()]

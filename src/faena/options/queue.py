@@ -27,6 +27,7 @@ _SHORTEST_LEASE_US: Final = 100_000
 _LONGEST_LEASE_US: Final = 3_600_000_000
 _SHORTEST_AGE_STEP_US: Final = 1_000
 _LONGEST_AGE_STEP_US: Final = 86_400_000_000
+_LONGEST_WAIT_US: Final = 30 * 86_400_000_000
 _LARGEST_PAYLOAD: Final = 128 * 1_048_576
 _MOST_EVENTS: Final = 1_000_000
 MOST_SHARDS: Final = 64
@@ -65,6 +66,10 @@ class QueueOptions:
 
     concurrency: int = 5
     """The most jobs of this queue that one worker process runs at a time: 1 to 10,000."""
+
+    objective: Duration = "30s"
+    """How long a job should wait at most until it starts: 1ms to 30d. Advice and autoscalers go
+    by it; it changes nothing else."""
 
     max_running: int | None = None
     """The most jobs that all workers together run at a time: 1 to 10⁹; None: no bound."""
@@ -137,6 +142,7 @@ class QueueOptions:
     program that keeps the history."""
 
     timeout_us: int | None = field(init=False, repr=False, compare=False)
+    objective_us: int = field(init=False, repr=False, compare=False)
     lease_us: int = field(init=False, repr=False, compare=False)
     age_step_us: int = field(init=False, repr=False, compare=False)
 
@@ -161,6 +167,8 @@ class QueueOptions:
         self._check_tenant_bounds()
         check_parts(self, self.shards)
         derive(self, "timeout_us", attempt_us(self.timeout))
+        objective_us = to_us("objective", self.objective, least_us=1_000, most_us=_LONGEST_WAIT_US)
+        derive(self, "objective_us", objective_us)
         lease_us = to_us(
             "lease", self.lease, least_us=_SHORTEST_LEASE_US, most_us=_LONGEST_LEASE_US
         )

@@ -70,6 +70,7 @@ _FIXED: Final[Mapping[str, str]] = {
     "order": "waiting jobs already have their order; declare it in code",
     "shards": "use queue.reshard() or `faena reshard`",
     "concurrency": "each worker process has its own; set it in code or for a pool",
+    "objective": "programs read it from their code; set it there",
     "timeout": "it is read by the process that runs the job; set it in code",
     "priority": "jobs get it when they are enqueued; set it in code, or change single jobs",
     "retry": "it is read by the process that runs the job; set it in code",

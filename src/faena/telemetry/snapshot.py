@@ -8,6 +8,7 @@ from __future__ import annotations
 from faena.engine.calls.upstreams import UpstreamView
 from faena.engine.overview import Hold, WorkerView
 from faena.resilience.feature_views import FeatureView
+from faena.telemetry.advice.scaling import QueueScaling
 from faena.values.view import View
 
 
@@ -76,3 +77,5 @@ class Snapshot(View, frozen=True, kw_only=True):
     upstreams: tuple[UpstreamView, ...]
     """With their breakers, limits and budgets."""
     features: tuple[FeatureView, ...]
+    scaling: tuple[QueueScaling, ...] = ()
+    """For pages of metrics: what autoscalers go by; empty otherwise."""

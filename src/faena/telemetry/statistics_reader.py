@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 from faena.engine import Engine
 from faena.engine.calls.statistics import Counted, StatisticsCalls, TaskFacts, Unit
 from faena.errors import ConfigError
+from faena.sharding.router import Routers
 from faena.telemetry.histogram import Histogram
 from faena.telemetry.statistics import QueueStatistics, Series, TaskStatistics
 from faena.values.duration import describe
@@ -39,6 +40,11 @@ class StatisticsReader:
         """`shards` may include those that are retired."""
         self._calls = StatisticsCalls(engine)
         self._queue, self._shards = queue, shards
+
+    @property
+    def shards(self) -> list[str]:
+        """Those that are read."""
+        return list(self._shards)
 
     async def window(self, window_us: int, until: int | None) -> QueueStatistics:
         """The last `window_us`, or those before `until`."""
@@ -96,6 +102,13 @@ class StatisticsReader:
         return [
             _Part(one.at * us, one) for one in await self._calls.counted(shard, unit, first, last)
         ]
+
+
+async def reader_of(engine: Engine, routers: Routers, queue: str) -> StatisticsReader:
+    """The reader of a queue with all shards that it has, or had lately."""
+    names = await routers.of(queue).names()
+    gone = await StatisticsCalls(engine).retired(queue)
+    return StatisticsReader(engine, queue, [*dict.fromkeys([*names, *gone])])
 
 
 def _end(now: int, until: int | None) -> int:

@@ -272,6 +272,16 @@ async def busiest(runtime: Runtime, queue: str, number: int) -> list[TenantView]
     return [view for view in views if view.live or view.by]  # what was decided may have ended
 
 
+async def weights_of(runtime: Runtime, queue: str) -> dict[str, float]:
+    """The weights of tenants that have one of their own."""
+    lanes = set[str]()
+    for shard in await runtime.routers.of(queue).names():
+        async for page in Survey(runtime.engine, shard).ids("tenants", is_hash=True):
+            lanes.update(page)
+    views = [await _view(runtime, queue, lane) for lane in sorted(lanes)]
+    return {view.tenant or "": view.weight for view in views if view.weight is not None}
+
+
 def _view_of(lane: str, state: LaneState, *, is_dedicated: bool) -> TenantView:
     found, again = state.override, state.parked_until
     numbers = {name: _whole(found.get(name)) for name in _NUMBERS}
