@@ -138,6 +138,8 @@ WORDS: dict[str, tuple[str, ...]] = {
     "flow rerun": ("{ended}",),
     "groups": (),
     "explain": ("mail", "{late}"),
+    "advice": (),
+    "what-if": ("mail", "--slots", "8"),
     "audit": (),
     "doctor": (),
     "events": ("--since", "start", "--limit", "1"),
@@ -152,7 +154,7 @@ LISTS = {
     *("queues", "workers", "tasks", "pause", "resume", "clean", "tenants show", "shares", "shards"),
     *("schedules list", "jobs", "cancel", "rerun", "change", "remove", "dlq list", "dlq groups"),
     *("dlq retry", "dlq discard", "dlq resolve", "dlq redrives", "retry-failed", "flow list"),
-    *("groups", "audit", "doctor", "upstreams list", "features levels", "budgets list"),
+    *("advice", "groups", "audit", "doctor", "upstreams list", "features levels", "budgets list"),
 }
 
 

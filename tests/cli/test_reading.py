@@ -41,6 +41,8 @@ SHOWING = (
     ("dlq", "groups"),
     ("dlq", "stats"),
     ("dlq", "redrives", "spread"),
+    ("advice",),
+    ("what-if", "spread", "--slots", "8"),
     ("audit",),
 )
 

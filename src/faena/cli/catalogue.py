@@ -11,6 +11,7 @@ import click
 from faena.cli.argument import Commands
 
 CATALOGUE: Final[Mapping[str, tuple[str, str]]] = {
+    "advice": ("advice", "Tell how many slots queues need."),
     "audit": ("checkup", "Check that the stored data is consistent."),
     "budgets": ("budgets", "List budgets, or report what calls to upstreams cost."),
     "cancel": ("change", "Cancel waiting or running jobs."),
@@ -49,6 +50,7 @@ CATALOGUE: Final[Mapping[str, tuple[str, str]]] = {
     "tasks": ("tasks", "Show the tasks that the app declares."),
     "tenants": ("tenants", "Show the tenants of a queue, or change settings of one."),
     "upstreams": ("upstreams", "List upstreams and their breakers, or call a panic."),
+    "what-if": ("advice", "Replay what came to a queue with other slots, limits or weights."),
     "worker": ("worker", "Run the jobs of the app's queues until SIGTERM or Ctrl-C."),
     "workers": ("workers", "Show workers, and the jobs they run."),
 }

@@ -28,8 +28,8 @@ class Replay(View, frozen=True, kw_only=True):
     """The part of slots that was in use, until the last job had ended."""
     ended_late_s: float
     """How long after the end of the window its last job ended."""
-    wait_p95_by_slice_s: tuple[float, ...]
-    """The p95 of waits of what came in each 48th of the window."""
+    wait_p95_course: tuple[float, ...]
+    """In seconds: the p95 of waits of what came in each 48th of the window."""
     tenants: dict[str, float]
     """With weights: the p95 of waits of these tenants, and of all others as ''."""
 
@@ -90,7 +90,7 @@ def replay(
         wait_mean_s=sum(waits) / len(waits),
         utilization=played.busy_s / (how.slots * span_s),
         ended_late_s=max(0.0, played.ended - window_s),
-        wait_p95_by_slice_s=_slices(arrivals, played, window_s),
+        wait_p95_course=_slices(arrivals, played, window_s),
         tenants=_by_tenant(arrivals, played, named),
     )
 
