@@ -48,27 +48,27 @@ async def drained(app: Faena, queue: Queue) -> None:
 
 
 async def test_the_replay_is_near_a_real_run_with_other_slots(app: Faena) -> None:
-    """Recorded with 3 slots, replayed with 8, and then really run with 8.
+    """Recorded with 5 slots, replayed with 10, and then really run with 10.
 
-    Run times are drawn and known; waves of jobs make the waits long beside what the machine adds.
+    Two waves of jobs that sleep make waits of seconds, long beside what a busy machine adds.
     """
     chance = random.Random(5)
-    seconds = [chance.choice((0.03, 0.06, 0.15)) for _ in range(240)]
-    few, first = sleeping(app, "few", concurrency=3, events_kept=100_000)
-    many, again = sleeping(app, "many", concurrency=8)
+    seconds = [one for _ in range(54) for one in chance.sample((0.2, 0.3, 0.45), 3)]
+    few, first = sleeping(app, "few", concurrency=5, events_kept=100_000)
+    many, again = sleeping(app, "many", concurrency=10)
     for queue, work in ((few, first), (many, again)):
         async with running(app, queues=[queue]):
             await eventually(lambda queue=queue: has_workers(queue))
-            for wave in range(3):
-                await work.enqueue_many(seconds[wave * 80 : wave * 80 + 80])
-                await asyncio.sleep(0.4)  # the interval of the waves, the same in both runs
-            await eventually(lambda queue=queue: is_done(queue, 240))
-    found = await app.what_if("few", slots=8, window="10m")
+            await work.enqueue_many(seconds[:81])
+            await asyncio.sleep(1)  # between the waves, in both runs
+            await work.enqueue_many(seconds[81:])
+            await eventually(lambda queue=queue: is_done(queue, len(seconds)))
+    found = await app.what_if("few", slots=10, window="10m")
     before, after = both(found)
     real = (await many.statistics("10m")).together().wait
     recorded = (await few.statistics("10m")).together().wait
-    assert (found.jobs, found.exact) == (240, 240)
-    assert before.slots == 3
+    assert (found.jobs, found.exact) == (162, 162)
+    assert (before.slots, after.slots) == (5, 10)
     assert recorded.p50_us is not None
     assert real.p50_us is not None
     assert before.wait_p50_s == pytest.approx(recorded.p50_us / 1e6, rel=0.1)

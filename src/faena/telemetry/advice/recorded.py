@@ -7,9 +7,8 @@ run times out of the histogram of the whole queue.
 
 from __future__ import annotations
 
-import itertools
 import random
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from faena.errors import ConfigError
@@ -77,32 +76,32 @@ def _came(point: QueueStatistics) -> int:
 
 
 def _service(
-    found: QueueStatistics, unknown: int, exact: Iterable[Arrival], chance: random.Random
+    found: QueueStatistics, unknown: int, exact: Sequence[Arrival], chance: random.Random
 ) -> list[float]:
-    every = _Drawer(found.together().runs, chance)
-    by_task = {task.task: _Drawer(task.runs, chance) for task in found.tasks if task.runs.count}
-    known = [by_task.get(one.task or "", every).one() for one in exact]
-    return [*every.many(unknown), *known]
+    every = found.together().runs
+    service_s = _drawn(every, unknown + len(exact), chance)
+    by_task: dict[str, list[int]] = {}
+    for place, one in enumerate(exact, start=unknown):
+        by_task.setdefault(one.task or "", []).append(place)
+    for task in found.tasks if len(found.tasks) > 1 else ():
+        places = by_task.get(task.task, []) if task.runs.count else []
+        for place, one_s in zip(places, _drawn(task.runs, len(places), chance), strict=True):
+            service_s[place] = one_s
+    return service_s
 
 
-class _Drawer:
-    """Draws run times as they were recorded."""
+def _drawn(runs: Histogram, number: int, chance: random.Random) -> list[float]:
+    """Run times in seconds, in any order: each bucket as often as it was recorded, by proportion.
 
-    def __init__(self, runs: Histogram, chance: random.Random) -> None:
-        counts = runs.counts
-        self._bounds = [bounds_of(bucket) for bucket in counts]
-        self._sums = list(itertools.accumulate(counts.values()))
-        self._chance = chance
-
-    def many(self, number: int) -> list[float]:
-        """Several, in seconds."""
-        drawn = self._chance.choices(self._bounds, cum_weights=self._sums, k=number)
-        between = self._chance.random
-        return [(low + (high - low) * between()) / 1e6 for low, high in drawn]
-
-    def one(self) -> float:
-        """One, in seconds."""
-        return self.many(1)[0]
+    Drawn one by one, a few hundred of them would add up to some per cent more or less.
+    """
+    drawn, count, passed, between = list[float](), runs.count, 0, chance.random
+    for bucket, recorded in sorted(runs.counts.items()):
+        passed += recorded
+        (low, high), wanted = bounds_of(bucket), round(passed * number / count) - len(drawn)
+        drawn += [(low + (high - low) * between()) / 1e6 for _ in range(wanted)]
+    chance.shuffle(drawn)
+    return drawn
 
 
 def _tenants(
