@@ -15,11 +15,7 @@ from faena.options.fields import check_is
 from faena.options.metrics import Metrics
 from faena.resilience.feature_views import FeatureView
 from faena.runtime.connections import Connection, Runtime
-from faena.telemetry.advice.adviser import LONGEST_REPLAY_US, MINUTE_US, Adviser
-from faena.telemetry.advice.queue_advice import QueueAdvice
 from faena.telemetry.advice.scaling import Scaling
-from faena.telemetry.advice.scaling_reader import ScalingReader
-from faena.telemetry.advice.what_if import Change, WhatIf
 from faena.telemetry.measured import Measurements
 from faena.telemetry.metrics.exposition import Exposition
 from faena.telemetry.metrics.page import page_of
@@ -30,8 +26,15 @@ from faena.upstream_registry import UpstreamRegistry
 from faena.values.duration import Duration, to_s, to_us
 from faena.values.keywords import known_keywords
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # a program that only enqueues does not load how advice is made
     from faena.queue import Queue
+    from faena.telemetry.advice.adviser import Adviser
+    from faena.telemetry.advice.queue_advice import QueueAdvice
+    from faena.telemetry.advice.replay import WhatIf
+    from faena.telemetry.advice.scaling_reader import ScalingReader
+
+_MINUTE_US = 60_000_000
+_LONGEST_REPLAY_US = 24 * 60 * _MINUTE_US
 
 
 class TelemetryRegistry(UpstreamRegistry):
@@ -89,7 +92,7 @@ class TelemetryRegistry(UpstreamRegistry):
 
         See docs/capacity.md. Windows are those of `queue.statistics`.
         """
-        window_us = to_us("window", window, least_us=MINUTE_US, most_us=LONGEST_US)
+        window_us = to_us("window", window, least_us=_MINUTE_US, most_us=LONGEST_US)
         chosen = list(self.queues.values()) if queue is None else [self.known(queue)]
         advisers = await self._advisers(chosen, has_tenants=False)
         return tuple([await one.advice(window_us) for one in advisers])
@@ -111,7 +114,9 @@ class TelemetryRegistry(UpstreamRegistry):
         by name. `report` is called, in another thread, with the number of jobs replayed so far.
         See docs/capacity.md.
         """
-        window_us = to_us("window", window, least_us=MINUTE_US, most_us=LONGEST_REPLAY_US)
+        from faena.telemetry.advice.what_if import Change  # noqa: PLC0415 - see above
+
+        window_us = to_us("window", window, least_us=_MINUTE_US, most_us=_LONGEST_REPLAY_US)
         change = Change(slots=slots, limits=limits, weights=weights)
         (adviser,) = await self._advisers([self.known(queue)], has_tenants=True)
         return await adviser.what_if(window_us, change, report or (lambda _: None))
@@ -125,11 +130,15 @@ class TelemetryRegistry(UpstreamRegistry):
         return Scaling(at=seen.at, queues={one.queue: one for one in seen.scaling})
 
     async def _advisers(self, queues: Sequence[Queue], *, has_tenants: bool) -> list[Adviser]:
+        from faena.telemetry.advice.adviser import Adviser  # noqa: PLC0415 - see above
+
         seen = await self.snapshot(max_age="0s", tenants=has_tenants)
         runtime, found = await self.runtime(), {one.queue: one for one in seen.queues}
         return [Adviser(runtime, one.options, found[one.name]) for one in queues]
 
     async def _with_scaling(self, *, has_tenants: bool) -> Snapshot:
+        from faena.telemetry.advice.scaling_reader import ScalingReader  # noqa: PLC0415 - as above
+
         seen, runtime = await self.snapshot(tenants=has_tenants), await self.runtime()
         if runtime not in self._scaling:
             self._scaling[runtime] = ScalingReader(

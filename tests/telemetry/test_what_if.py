@@ -7,6 +7,7 @@ import random
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from faena import Faena, Limit, Queue
 from faena.errors import ConfigError, UnknownQueue
@@ -15,6 +16,7 @@ from faena.telemetry.advice.recorded import Recorded, replayable
 from faena.telemetry.advice.replay import Replay, WhatIf
 from faena.telemetry.statistics import QueueStatistics
 from tests._support.eventually import eventually
+from tests._support.valkey import Server
 from tests._support.working import running, serving
 from tests.telemetry.test_advice import histogram, task
 
@@ -39,9 +41,8 @@ def sleeping(app: Faena, name: str, **options: Any) -> tuple[Queue, Any]:
 
 async def drained(app: Faena, queue: Queue) -> None:
     async def is_counted() -> bool:
-        together = (await queue.statistics("10m")).together()
-        counts = await queue.counts()
-        return together.started == together.completed == counts["completed"] > 0
+        found = await queue.statistics("10m")
+        return found.together().completed == found.counters["enqueued"]
 
     async with serving(app):
         await eventually(is_counted)
@@ -197,3 +198,51 @@ async def test_weights_need_lanes_and_a_queue_must_be_known(app: Faena) -> None:
         await app.what_if("mail", weights={"acme": 2})
     with pytest.raises(UnknownQueue, match="did you mean 'mail'"):
         await app.what_if("mial", slots=2)
+
+
+def test_delayed_jobs_come_when_their_delay_is_over() -> None:
+    """A hundred at once in the first minute, a hundred delayed to the fifth, fifty retried late."""
+    counters = {"enqueued": 200, "promoted": 150, "retried": 50}
+    runs = histogram(*[0.1] * 250)
+    whole = QueueStatistics(
+        queue="q", since=0, until=6 * MINUTE_US, counters=counters, tasks=(task(250, runs),)
+    )
+    minutes = [minute(at, 0) for at in range(6)]
+    minutes[0] = minute(0, 200)
+    minutes[2] = replace(minutes[2], counters={"retried": 50})
+    minutes[4] = replace(minutes[4], counters={"promoted": 150})
+    recorded = Recorded(whole, minutes, Exact(6 * MINUTE_US, []), 0, {})
+    arrivals, _ = replayable(recorded, by_tenant=False)
+    assert [sum(at * 60 <= one < at * 60 + 60 for one in arrivals.at) for at in range(6)] == [
+        *(100, 0, 0, 0, 150, 0)
+    ]
+
+
+@pytest.mark.parametrize("options", [{"shards": 3}, {"order": "queue", "concurrency": 1}])
+async def test_shards_and_orders_are_replayed_as_one_queue(app: Faena, options: Any) -> None:
+    queue, work = sleeping(app, "mail", events_kept=10_000, **options)
+    await work.enqueue_many([work.draft(0.01, tenant=one) for one in "abcdef" for _ in range(5)])
+    await drained(app, queue)
+    if "order" in options:
+        with pytest.raises(ConfigError, match="slots must be at most 1, because of an order"):
+            await app.what_if(queue, slots=2, window="10m")
+    found = await app.what_if(queue, slots=1, window="10m")
+    assert (found.jobs, found.exact) == (30, 30)
+    whole_s = (await queue.statistics("10m")).together().runs.sum_us / 1e6
+    assert both(found)[1].wait_p99_s == pytest.approx(whole_s, rel=0.3)  # one after another
+    assert (await app.advice(queue, window="10m"))[0].count == 30
+
+
+async def test_a_queue_of_another_program_is_read_as_well(
+    app: Faena, valkey: Server, namespace: str
+) -> None:
+    queue, work = sleeping(app, "mail", limits=[Limit("1000/s")])
+    await work.enqueue_many([0.001] * 10)
+    await drained(app, queue)
+    other = Faena("other", valkey.url, namespace=namespace)
+    async with other:
+        other.remote_queue("mail")
+        found = await other.what_if("mail", slots=3, window="10m")
+        assert (await other.advice("mail"))[0].limit_rate == 1000
+        assert (await other.scaling()).queues["mail"].ready == 0
+    assert both(found)[0].limits == ("1000/s",)

@@ -10,7 +10,7 @@ from faena.engine.settings import as_declared, read_settings
 from faena.errors import ConfigError
 from faena.options import Order, QueueOptions
 from faena.options.settings import Settings
-from faena.telemetry.advice.event_arrivals import exact_arrivals
+from faena.telemetry.advice.event_arrivals import Wanted, exact_arrivals
 from faena.telemetry.advice.judgement import Capacity, judge
 from faena.telemetry.advice.queue_advice import QueueAdvice
 from faena.telemetry.advice.recorded import Recorded
@@ -24,11 +24,10 @@ from faena.tenancy.tenants import weights_of
 if TYPE_CHECKING:
     from faena.runtime.connections import Runtime
 
-MINUTE_US: Final = 60_000_000
-_HOUR_US: Final = 60 * MINUTE_US
+_MINUTE_US: Final = 60_000_000
+_HOUR_US: Final = 60 * _MINUTE_US
 _BY_MINUTE_US: Final = 2 * _HOUR_US
 """Up to this window, the busiest minute is looked for; above, the busiest hour."""
-LONGEST_REPLAY_US: Final = 24 * _HOUR_US
 _SHARES_KEPT: Final = 59
 """Minutes."""
 
@@ -44,7 +43,7 @@ class Adviser:
         """What the last `window_us` say."""
         reader = await reader_of(self._runtime.engine, self._runtime.routers, self._queue)
         found = await reader.window(window_us, None)
-        step_us = MINUTE_US if window_us <= _BY_MINUTE_US else _HOUR_US
+        step_us = _MINUTE_US if window_us <= _BY_MINUTE_US else _HOUR_US
         series = await reader.series(window_us, step_us, None)
         return judge(found, series, self._seen, self._capacity(await self._settings()))
 
@@ -56,10 +55,11 @@ class Adviser:
         if change.weights is not None:
             _check_lanes(self._queue, is_fair=self._options.is_fair)
         weights = await self._weights()
-        recorded = await self._recorded(window_us, weights)
+        recorded = await self._recorded(window_us, weights, capacity)
         present = Present(
             objective_s=capacity.objective_us / 1e6,
             slots=capacity.slots(self._seen.slots),
+            has_workers=self._seen.slots > 0,
             limits=settings.limits,
             tenant_limits=settings.tenant_limits,
             tenant_most=1 if self._options.order is Order.TENANT else settings.tenant_max_running,
@@ -82,25 +82,30 @@ class Adviser:
             objective_us=self._options.objective_us,
             max_running=1 if is_one else settings.max_running,
             limits=settings.limits,
+            is_ordered=self._options.order is not Order.NONE,
         )
 
     async def _weights(self) -> dict[str, float]:
         return await weights_of(self._runtime, self._queue) if self._options.is_fair else {}
 
-    async def _recorded(self, window_us: int, weights: dict[str, float]) -> Recorded:
+    async def _recorded(
+        self, window_us: int, weights: dict[str, float], capacity: Capacity
+    ) -> Recorded:
         engine, routers = self._runtime.engine, self._runtime.routers
-        reader, ready = await reader_of(engine, routers, self._queue), self._seen.counts["ready"]
+        reader = await reader_of(engine, routers, self._queue)
         found = await reader.window(window_us, None)
-        series = await reader.series(window_us, MINUTE_US, None)
-        exact = await exact_arrivals(engine, routers, self._queue, found.since, found.until, ready)
+        series = await reader.series(window_us, _MINUTE_US, None)
+        waiting, is_ordered = capacity.waiting(self._seen.counts), capacity.is_ordered
+        window = Wanted(self._queue, found.since, found.until, waiting, is_ordered)
+        exact = await exact_arrivals(engine, routers, window)
         mix = await self._mix(reader.shards, window_us, weights) if self._options.is_fair else {}
-        return Recorded(found, series.points, exact, ready, mix)
+        return Recorded(found, series.points, exact, waiting, mix, is_ordered)
 
     async def _mix(
         self, shards: list[str], window_us: int, weights: dict[str, float]
     ) -> dict[str, float]:
         """How the jobs of the last hour divide among tenants: started ones, and waiting ones."""
-        minutes = min(_SHARES_KEPT, window_us // MINUTE_US)
+        minutes = min(_SHARES_KEPT, window_us // _MINUTE_US)
         started = defaultdict[str, float](float)
         for minute in await shares_of(self._runtime.engine, shards, minutes):
             for tenant, given in minute.given.items():

@@ -39,10 +39,23 @@ class Exact(NamedTuple):
     arrivals: list[Arrival]
 
 
+class Wanted(NamedTuple):
+    """What is asked for."""
+
+    queue: str
+    since_us: int
+    until_us: int
+    waiting: int
+    """Jobs that have come and wait now: so many of those that nobody has claimed count."""
+    is_ordered: bool
+    """Whether jobs wait behind others: they come when they are enqueued, not with their turn."""
+
+
 class _Told:
     """What the events of one shard tell, one after another."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_ordered: bool) -> None:
+        self._is_ordered = is_ordered
         self.claimed: list[Arrival] = []
         self._ready: dict[str, Arrival] = {}
         self._maybe: dict[str, Arrival] = {}
@@ -56,6 +69,8 @@ class _Told:
         if event.name == "claimed":
             if known is not None:
                 self.claimed.append(known)
+        elif event.name == "unblocked" and self._is_ordered and known is not None:
+            self._ready[job] = known
         elif event.name not in _GONE:
             made = Arrival(event.at, event.task, event.tenant)
             (self._ready if event.name in _MADE_READY else self._maybe)[job] = made
@@ -65,18 +80,14 @@ class _Told:
         return [*self._ready.values(), *self._maybe.values()]
 
 
-async def exact_arrivals(
-    engine: Engine, routers: Routers, queue: str, since_us: int, until_us: int, ready: int
-) -> Exact:
-    """The arrivals of a window as far back as its events are kept.
-
-    Of jobs that nobody claimed yet, as many count as are `ready`: the others are delayed.
-    """
-    reader = Reader(engine, routers, [queue], kinds=_KINDS, has_details=True)
+async def exact_arrivals(engine: Engine, routers: Routers, wanted: Wanted) -> Exact:
+    """The arrivals of a window as far back as its events are kept."""
+    since_us, until_us = wanted.since_us, wanted.until_us
+    reader = Reader(engine, routers, [wanted.queue], kinds=_KINDS, has_details=True)
     await reader.begin(datetime.fromtimestamp(since_us / 1e6, UTC))
     begun, found, waiting, is_told = since_us, list[Arrival](), list[Arrival](), False
     for shard in reader.shards():
-        told = _Told()
+        told = _Told(is_ordered=wanted.is_ordered)
         for event in await _all_of(reader, shard, until_us):
             is_told = True
             if event.name == "gap":
@@ -86,7 +97,7 @@ async def exact_arrivals(
         waiting += told.waiting()
     if not is_told:
         return Exact(until_us, [])
-    return Exact(begun, _within(begun, until_us, [*found, *waiting[:ready]]))
+    return Exact(begun, _within(begun, until_us, [*found, *waiting[: wanted.waiting]]))
 
 
 async def _all_of(reader: Reader, shard: str, until_us: int) -> list[Event]:

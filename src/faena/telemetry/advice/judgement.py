@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from msgspec.structs import replace
@@ -30,6 +30,11 @@ class Capacity(NamedTuple):
     max_running: int | None = None
     """How many jobs may run at a time, 1 with an order of the whole queue."""
     limits: Sequence[Limit] = ()
+    is_ordered: bool = False
+
+    def waiting(self, counts: Mapping[str, int]) -> int:
+        """Jobs that have come and wait: in an order, those behind others as well."""
+        return counts["ready"] + (counts["blocked"] if self.is_ordered else 0)
 
     def slots(self, of_workers: int) -> int:
         """Jobs that can run at a time; without workers, in one process."""
@@ -48,7 +53,7 @@ def judge(
 ) -> QueueAdvice:
     """The advice for a queue; `series` has the steps of the same window."""
     together, window_s = found.together(), (found.until - found.since) / 1e6
-    arrivals = arrived(found, seen.counts["ready"])
+    arrivals = arrived(found, capacity.waiting(seen.counts))
     load = load_of(together, arrivals, window_s)
     slots, is_enough = capacity.slots(seen.slots), together.started >= ENOUGH
     objective_s = capacity.objective_us / 1e6

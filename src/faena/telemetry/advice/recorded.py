@@ -8,17 +8,20 @@ run times out of the histogram of the whole queue.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from faena.errors import ConfigError
-from faena.telemetry.advice.demand import arrived, entered
+from faena.telemetry.advice.demand import arrived
 from faena.telemetry.advice.event_arrivals import Arrival, Exact
 from faena.telemetry.advice.simulation import Arrivals
 from faena.telemetry.histogram import Histogram, bounds_of
 from faena.telemetry.statistics import QueueStatistics
 
 MOST_JOBS: Final = 3_000_000
+_LATER: Final = ("promoted", "unblocked")
+_AGAIN: Final = ("retried", "snoozed", "limited", "parked")
+_READY: Final = ("released", "rescued", "rerun")
 _SEED: Final = 1
 """The same window gives the same answer."""
 
@@ -29,10 +32,12 @@ class Recorded(NamedTuple):
     found: QueueStatistics
     minutes: Sequence[QueueStatistics]
     exact: Exact
-    ready: int
-    """Jobs that are ready now."""
+    waiting: int
+    """Jobs that have come and wait now."""
     mix: Mapping[str, float]
     """Tenant -> how much of all jobs it has; empty if no tenant is known, "" for none."""
+    is_ordered: bool = False
+    """Whether jobs wait behind others: they come when they are enqueued, not with their turn."""
 
 
 def replayable(recorded: Recorded, *, by_tenant: bool) -> tuple[Arrivals, int]:
@@ -57,8 +62,15 @@ def replayable(recorded: Recorded, *, by_tenant: bool) -> tuple[Arrivals, int]:
 def _spread(recorded: Recorded, chance: random.Random) -> Iterator[float]:
     """Instants of what came before the exact ones, in seconds of the window."""
     origin, until = recorded.found.since, recorded.exact.since_us
-    counts = [_came(point) for point in recorded.minutes]
-    total = arrived(recorded.found, recorded.ready)
+    later = _LATER[:1] if recorded.is_ordered else _LATER
+    now, again = _at_once(recorded.found.counters, later)
+    counts = [
+        point.counters.get("enqueued", 0) * now
+        + _sum(point.counters, _AGAIN) * again
+        + _sum(point.counters, (*later, *_READY))
+        for point in recorded.minutes
+    ]
+    total = arrived(recorded.found, recorded.waiting)
     scale, owed = total / sum(counts) if sum(counts) else 0.0, 0.0
     for point, count in zip(recorded.minutes, counts, strict=True):
         if point.since >= until:
@@ -69,10 +81,22 @@ def _spread(recorded: Recorded, chance: random.Random) -> Iterator[float]:
         yield from sorted((at - origin) / 1e6 for at in instants if at < until)
 
 
-def _came(point: QueueStatistics) -> int:
-    """Jobs that entered in a minute: at once, or because their delay was over."""
-    late = ("promoted", "unblocked")
-    return entered(point.counters) + sum(point.counters.get(name, 0) for name in late)
+def _at_once(counters: Mapping[str, int], names: Sequence[str]) -> tuple[float, float]:
+    """Which part of enqueued jobs, and of those put back, was ready at once.
+
+    As many of them were delayed as were promoted or unblocked; first those that were put back.
+    """
+    later, again = _sum(counters, names), _sum(counters, _AGAIN)
+    enqueued = counters.get("enqueued", 0)
+    left = max(0, later - again)
+    return (
+        max(0.0, 1 - left / enqueued) if enqueued else 0.0,
+        max(0.0, 1 - later / again) if again else 0.0,
+    )
+
+
+def _sum(counters: Mapping[str, int], names: Iterable[str]) -> int:
+    return sum(counters.get(name, 0) for name in names)
 
 
 def _service(

@@ -59,6 +59,7 @@ class Present:
 
     objective_s: float
     slots: int
+    has_workers: bool = True
     limits: Sequence[Limit]
     tenant_limits: Sequence[Limit] = ()
     tenant_most: int | None = None

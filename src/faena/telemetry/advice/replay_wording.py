@@ -12,14 +12,17 @@ _NEAR: Final = 0.05
 """Waits that differ by less are called the same."""
 
 
-def sentences(found: WhatIf, ready: int) -> Iterator[str]:
+def sentences(found: WhatIf, waiting: int, *, has_workers: bool) -> Iterator[str]:
     """What the two replays say, the most important first."""
     before, after = found.before, found.after
     if before is None or after is None:
-        is_empty = not (found.measured.count or ready)
+        is_empty = not (found.measured.count or waiting)
         unknown = "no attempt has ended in the window: how long jobs take is unknown"
         yield "nothing came in the window" if is_empty else unknown
         return
+    if not has_workers:
+        room = wording.counted_slots(before.slots)
+        yield f"no worker serves the queue now: as it is means one process with {room}"
     was, would = wording.duration(before.wait_p95_s), wording.duration(after.wait_p95_s)
     verdict = _verdict(before.wait_p95_s, after.wait_p95_s, found.objective_s)
     yield f"p95 of waits: {was} as it is, {would} then: {verdict}"

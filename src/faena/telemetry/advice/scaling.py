@@ -68,7 +68,7 @@ def scaling_of(
 ) -> QueueScaling:
     """The signal of one queue; `recent` are its last minutes."""
     ready, running = seen.counts["ready"], seen.counts["running"]
-    load, rate = _demand(recent, ready)
+    load, rate = _demand(recent, capacity.waiting(seen.counts))
     objective_s = capacity.objective_us / 1e6
     limit = capacity.limit_rate
     if load is not None and limit is not None:
@@ -93,11 +93,11 @@ def scaling_of(
     )
 
 
-def _demand(recent: QueueStatistics | None, ready: int) -> tuple[Load | None, float]:
+def _demand(recent: QueueStatistics | None, waiting: int) -> tuple[Load | None, float]:
     """What comes, by the last minutes; None without an attempt that has ended."""
     if recent is None:
         return None, 0.0
-    arrivals, window_s = arrived(recent, ready), (recent.until - recent.since) / 1e6
+    arrivals, window_s = arrived(recent, waiting), (recent.until - recent.since) / 1e6
     return load_of(recent.together(), arrivals, window_s), arrivals / window_s
 
 

@@ -40,6 +40,7 @@ class ScalingReader:
             objective_us=options.objective_us,
             max_running=1 if options.order is Order.QUEUE else options.max_running,
             limits=options.limits,
+            is_ordered=options.order is not Order.NONE,
         )
         return scaling_of(seen, await self._recently(seen.queue), capacity)
 

@@ -67,7 +67,9 @@ def what_if(recorded: Recorded, present: Present, change: Change, report: Report
         after=after,
         words=(),
     )
-    return replaced(found, words=tuple(sentences(found, recorded.ready)))
+    return replaced(
+        found, words=tuple(sentences(found, recorded.waiting, has_workers=present.has_workers))
+    )
 
 
 _NONE: Final = Arrivals((), (), ())
