@@ -1,3 +1,4 @@
+# size: a line for each part of a page
 """Writes the reference pages out of the code: `./dev reference`.
 
 What a field means stands at the field, what a command does in its help; the pages only arrange it.
@@ -101,16 +102,8 @@ VALUES: Final = (
     Part("Health", "faena.telemetry.health:Health", "`await app.health()`"),
     Part("QueueHealth", "faena.telemetry.health:QueueHealth", "`Health.queues`"),
     Part("Exposition", "faena.telemetry.metrics.exposition:Exposition", "`await app.metrics()`"),
-    Part(
-        "QueueStatistics",
-        "faena.telemetry.statistics:QueueStatistics",
-        "`await queue.statistics(…)`, `Series.points`",
-    ),
-    Part(
-        "TaskStatistics",
-        "faena.telemetry.statistics:TaskStatistics",
-        "`QueueStatistics.task(name)`",
-    ),
+    Part("QueueStatistics", "faena.telemetry.statistics:QueueStatistics", "`queue.statistics(…)`"),
+    Part("TaskStatistics", "faena.telemetry.statistics:TaskStatistics", "`QueueStatistics.tasks`"),
     Part("Series", "faena.telemetry.statistics:Series", "`await queue.series(…)`"),
     Part("Timing", "faena.telemetry.statistics:Timing", "`TaskStatistics.wait`"),
     Part("QueueAdvice", "faena.telemetry.advice.queue_advice:QueueAdvice", "`await app.advice(…)`"),
