@@ -115,6 +115,10 @@ class Fetcher:  # size: the exchange loop, in one place
         self._in_flight = self._noting = 0
         self._spare: set[str] = set()
         """Call ids of claims that were sent ahead and are not answered yet."""
+        self.asked: dict[str, None] = {}
+        """Call ids of all that was sent and is not answered yet, the oldest first."""
+        self.claims_answered = 0
+        """How often the server has answered a claim, with jobs or without."""
         self._background: set[asyncio.Task[None]] = set()
         self.may_have_more = True
         """Whether more jobs may be ready: until a claim returns fewer than requested."""
@@ -126,6 +130,12 @@ class Fetcher:  # size: the exchange loop, in one place
         self.executor = executor(self)
 
     # -- notifications --------------------------------------------------------------------------
+
+    @property
+    def has_room(self) -> bool:
+        """Whether it could claim a job now."""
+        is_free = self._slots.free(self.shard) > 0 and self._pace.room() > 0
+        return is_free and not self.is_closing
 
     def request_exchange(self) -> None:
         """Run an exchange now, even without free slots: the server's state may have changed."""
@@ -205,10 +215,12 @@ class Fetcher:  # size: the exchange loop, in one place
                 await self._news.wait()
                 continue
             self._in_flight += 1
+            self.asked[turn.call] = None
             try:
                 exchanged = await self.ask(caller, turn)
             finally:
                 self._in_flight -= 1
+                self.asked.pop(turn.call, None)
             self.take_in(turn, exchanged)
         self._news.set()
         if self._timer is not None:
@@ -262,6 +274,7 @@ class Fetcher:  # size: the exchange loop, in one place
             return None
         turn = self._turn(want, ())
         self._spare.add(turn.call)
+        self.asked[turn.call] = None
         return turn
 
     def _turn(self, want: int, settled: Sequence[Settlement]) -> Turn:
@@ -315,6 +328,8 @@ class Fetcher:  # size: the exchange loop, in one place
             self._slots.give_back(self.shard, turn.want - len(claimed))
         self._pace.settle(turn.want, len(claimed))
         self._spare.discard(turn.call)
+        self.asked.pop(turn.call, None)
+        self.claims_answered += turn.want > 0
         self.may_have_more = exchanged.more or (turn.want > 0 and len(claimed) == turn.want)
         self._slots.want(self.shard, has_ready_jobs=self.may_have_more and not self.is_closing)
         self._schedule(exchanged)
