@@ -96,9 +96,8 @@ class Fetcher:  # size: the exchange loop, in one place
         self.shard, self._options, self._notes = shard, options, notes
         self.ask = Exchanger(shared.engine, shared.worker, shard, shared.calls).ask
         """Send a turn until it is answered."""
-        self._shared = shared
+        self._shared, self._pace = shared, shared.pace
         self._slots, self._leases, self._calls = shared.slots, shared.leases, shared.calls
-        self._pace = shared.pace
         self._about = about_this_process(shared.slots.bound(options.concurrency))
         self.freshness = Freshness(shard, shared.least_lease_us, shared.engine.renew)
         self._channels = 2 if options.concurrency >= _TWO_CHANNELS_FROM else 1
@@ -113,12 +112,9 @@ class Fetcher:  # size: the exchange loop, in one place
         """Whether an exchange was requested even if nothing can be claimed."""
         self._sweep_at = 0.0
         self._in_flight = self._noting = 0
-        self._spare: set[str] = set()
-        """Call ids of claims that were sent ahead and are not answered yet."""
-        self.asked: dict[str, None] = {}
-        """Call ids of all that was sent and is not answered yet, the oldest first."""
-        self.claims_answered = 0
-        """How often the server has answered a claim, with jobs or without."""
+        self._spare: set[str] = set()  # call ids of claims that were sent ahead
+        self.asked: dict[str, None] = {}  # call ids without an answer yet, the oldest first
+        self.claims_answered = 0  # with jobs or without
         self._background: set[asyncio.Task[None]] = set()
         self.may_have_more = True
         """Whether more jobs may be ready: until a claim returns fewer than requested."""
