@@ -122,7 +122,7 @@ class Fetcher:  # size: the exchange loop, in one place
         """Whether it claims no more jobs, and ends when everything is settled."""
         self._is_over = False
         self.answered_at = time.monotonic()
-        """When an exchange was last answered; the health checks watch it."""
+        """When an exchange was last answered."""
         self.executor = executor(self)
 
     # -- notifications --------------------------------------------------------------------------

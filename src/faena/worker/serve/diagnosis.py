@@ -69,7 +69,7 @@ class Diagnosis(NamedTuple):
     def status(self) -> str:
         """In one word: what is worst."""
         if not self.processes:
-            return "starting" if self.state == "starting" else "down"
+            return "down" if self.state == "serving" else self.state
         found = {one.status for one in self.processes if one.problems}
         for word in ("unreachable", "stalled", "silent"):
             if word in found:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -24,6 +25,9 @@ class Reported(Protocol):
         ...
 
 
+_log = logging.getLogger("faena.worker")
+
+
 @asynccontextmanager
 async def reporting(
     app: Pages, worker: Reported, end: socket.socket | None
@@ -34,8 +38,15 @@ async def reporting(
         return
     reporter = Reporter(end, about(app), makers(app, worker.vitals), worker.measured)
     running = asyncio.create_task(reporter.run())
+    running.add_done_callback(_log_failure)
     try:
         yield
     finally:
         running.cancel()
         await asyncio.wait({running})
+
+
+def _log_failure(running: asyncio.Task[None]) -> None:
+    """Jobs are still run; but probes are told that the process is silent."""
+    if not running.cancelled() and running.exception() is not None:
+        _log.error("the worker no longer reports its health", exc_info=running.exception())
