@@ -74,8 +74,19 @@ async def test_what_was_measured_last_is_told_when_the_worker_ends(pair: Pair) -
     measured[TAKE].started = 7
     reporting.cancel()
     await asyncio.wait({reporting})
+    await eventually(lambda: pair.member.has_left)
     await pair.member.end()
     assert pair.totals.together()[TAKE].started == 7
+
+
+async def test_a_process_that_has_ended_its_jobs_is_not_asked_any_more(pair: Pair) -> None:
+    reporting = asyncio.create_task(Reporter(pair.theirs, ABOUT, {}, {}).run())
+    await eventually(lambda: pair.member.about)
+    reporting.cancel()
+    await eventually(lambda: pair.member.has_left)
+    assert (await examine(pair.team())).status == "down"
+    seen = await examine(Team("stopping", [pair.member], 1))
+    assert (seen.is_ok, seen.status, seen.problems) == (True, "stopping", [])
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
     worker → server    about           the app and its options, once
                        told            what was measured since the last time, by task, in all
                        answer N        to what was asked
+                       left            it has ended its jobs, and answers no more
     server → worker    ask N           for its vitals, or for a page
 
 Each message is a length and MessagePack. A message that is cut off by the death of its sender is
@@ -95,7 +96,11 @@ class Answered(msgspec.Struct, frozen=True, array_like=True, tag="answer"):
     body: bytes | None
 
 
-Message = About | Told | Ask | Answered
+class Left(msgspec.Struct, frozen=True, array_like=True, tag="left"):
+    """The worker has ended its jobs; its process may take a moment more."""
+
+
+Message = About | Told | Ask | Answered | Left
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(Message)

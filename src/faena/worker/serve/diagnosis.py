@@ -63,7 +63,7 @@ class Diagnosis(NamedTuple):
     @property
     def is_ok(self) -> bool:
         """Whether jobs are consumed: some process serves, and nothing is wrong with any."""
-        return bool(self.processes) and not any(one.problems for one in self.processes)
+        return not self.problems
 
     @property
     def status(self) -> str:
@@ -104,7 +104,7 @@ class Diagnosis(NamedTuple):
     @property
     def problems(self) -> list[str]:
         """Each with the process it is about."""
-        if not self.processes:
+        if not self.processes and self.state != "stopping":
             return ["no worker process serves yet, or any more"]
         return [f"worker {one.pid}: {said}" for one in self.processes for said in one.problems]
 

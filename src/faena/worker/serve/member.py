@@ -10,7 +10,7 @@ import time
 from typing import Final
 
 from faena.telemetry.measured import Measurements
-from faena.worker.serve.channel import About, Answered, Ask, Channel, Told, read_told, told
+from faena.worker.serve.channel import About, Answered, Ask, Channel, Left, Told, read_told, told
 from faena.worker.serve.totals import Totals
 
 _SLICE_S: Final = 0.25
@@ -28,6 +28,8 @@ class Member:
         self._numbers = itertools.count(1)
         self._channel: Channel | None = None
         self.about: About | None = None
+        self.has_left = False
+        """Whether it has ended its jobs."""
         self.heard = 0.0
         """When it said something last; it does every second."""
         self._reading = asyncio.create_task(self._read(end))
@@ -77,6 +79,8 @@ class Member:
                         answer = self._asked.get(number)
                         if answer is not None and not answer.done():
                             answer.set_result(body)
+                    case Left():
+                        self.has_left = True
                     case Ask():
                         return
         finally:

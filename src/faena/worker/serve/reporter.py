@@ -15,7 +15,7 @@ from typing import Final
 
 from faena.errors import ConfigError
 from faena.telemetry.measured import Measurements
-from faena.worker.serve.channel import About, Answered, Ask, Channel, TaskTold, Told
+from faena.worker.serve.channel import About, Answered, Ask, Channel, Left, TaskTold, Told
 
 VARIABLE: Final = "FAENA_REPORTS"
 _EVERY_S: Final = 1.0
@@ -57,6 +57,7 @@ class Reporter:
             for task in (listening, *self._answering):
                 task.cancel()
             self._tell(channel)
+            channel.send(Left())
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_LAST_S):
                     await channel.sent()

@@ -14,10 +14,15 @@ class Team(NamedTuple):
     """The processes at one instant."""
 
     state: State
-    members: Sequence[Member]
-    """Those that serve."""
+    known: Sequence[Member]
+    """Those that serve, and those that have ended their jobs."""
     wanted: int
-    """How many should."""
+    """How many should serve."""
+
+    @property
+    def members(self) -> list[Member]:
+        """Those that serve."""
+        return [one for one in self.known if not one.has_left]
 
 
 Look = Callable[[], Team]
