@@ -13,7 +13,7 @@ import socket
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Final
 
-from faena.errors import ConfigError
+from faena.errors import ConfigError, shown
 from faena.telemetry.measured import Measurements
 from faena.worker.serve.channel import About, Answered, Ask, Channel, Left, TaskTold, Told
 
@@ -99,7 +99,7 @@ def from_environ(environ: MutableMapping[str, str]) -> socket.socket | None:
         end = socket.socket(fileno=int(number))
     except (ValueError, OSError) as error:
         raise ConfigError(
-            f"{VARIABLE} must be the number of an open socket, got {number!r}: unset it",
+            f"{VARIABLE} must be the number of an open socket, got {shown(number)}: unset it",
             field=VARIABLE,
             value=number,
         ) from error
