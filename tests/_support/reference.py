@@ -158,9 +158,7 @@ VARIABLES: Final[Mapping[str, str]] = {
     "WORKER_RATE_LIMIT_DURATION": "milliseconds; 60000 by default",
 }
 _PRIVATE: Final = {"FAENA_LIFELINE", "FAENA_LIFELINE_PATIENT", "FAENA_REPORTS"}
-_VARIABLE: Final = re.compile(
-    r"[\"']((?:(?:FAENA|REDIS|WORKER|ENABLE)_[A-Z_]+|LOG_LEVEL|LOG_FORMAT))[\"']"
-)
+_VARIABLE: Final = re.compile(r"[\"']((?:FAENA|REDIS|WORKER|ENABLE|LOG)_[A-Z_]+)[\"']")
 _NO_VARIABLES: Final = re.compile(r"WORKER_LOST|WORKER_DIED")
 
 
