@@ -30,7 +30,7 @@ def _serve_pool(pool: str) -> int:
     from faena.cli import main as faena  # noqa: PLC0415 - the other kind does not need it
 
     sys.argv = ["faena", "worker", "apps.campotech.main:app", "--pool", pool, "--name", pool]
-    sys.argv += ["--grace", _GRACE, "--log-level", "warning"]
+    sys.argv += ["--grace", _GRACE, "--log-level", "warning", "--serve", "off"]
     return faena()
 
 

@@ -279,16 +279,32 @@ class Faena(TelemetryRegistry):
         """
         self._services.append(service)
 
-    async def run_worker(self, queues: Iterable[Queue | str] | None = None, **options: Any) -> None:
+    async def run_worker(
+        self,
+        queues: Iterable[Queue | str] | None = None,
+        *,
+        serve: str | None = None,
+        **options: Any,
+    ) -> None:
         """Run a worker in this event loop until it is cancelled or its work is done.
 
-        When cancelled, it releases its running jobs at once, without using an attempt.
+        When cancelled, it releases its running jobs at once, without using an attempt. `serve`,
+        such as "3001" or "0.0.0.0:3001", answers /health, /ready and /metrics there, from a
+        thread; see docs/health.md.
         """
         from faena.worker.options import WorkerOptions  # noqa: PLC0415 - see above
+        from faena.worker.serve.address import ServeAddress  # noqa: PLC0415 - see above
+        from faena.worker.serve.reporting import reporting  # noqa: PLC0415 - see above
+        from faena.worker.serve.server_thread import serving_at  # noqa: PLC0415 - see above
 
-        await self.await_broker()
-        worker = await self.worker(queues, build(WorkerOptions, "worker", options))
-        await worker.run()
+        address = None if serve is None else ServeAddress.parse(serve)
+        async with serving_at(address) as server:
+            await self.await_broker()
+            worker = await self.worker(queues, build(WorkerOptions, "worker", options))
+            if server is not None:
+                server.watch(worker)
+            async with reporting(self, worker, None if server is None else server.end):
+                await worker.run()
 
     def __repr__(self) -> str:
         return f"<Faena {self.name}: {len(self.queues)} queues>"

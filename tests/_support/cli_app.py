@@ -8,6 +8,8 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import time
+from pathlib import Path
 
 from faena import Faena, Job, Retain, Retry
 from tests._support.ledger import Ledger
@@ -51,3 +53,12 @@ async def freeze(_seconds: float, job: Job) -> None:
     with ledger.attempt(job):
         if not job.losses:
             os.kill(os.getpid(), signal.SIGSTOP)
+
+
+@work.task
+async def block(seconds: float, job: Job) -> None:
+    """Keeps the event loop, as code that should be in a thread does, unless a file appears."""
+    until, freed = time.monotonic() + seconds, Path(f"{os.environ['LEDGER']}.free")
+    with ledger.attempt(job):
+        while time.monotonic() < until and not freed.exists():  # noqa: ASYNC240 - as below
+            time.sleep(0.05)  # noqa: ASYNC251 - that is the point

@@ -120,4 +120,4 @@ def _lives(process: psutil.Process) -> bool:
 
 def _environ(given: dict[str, str]) -> dict[str, str]:
     kept = {name: text for name, text in os.environ.items() if not name.startswith(_OURS)}
-    return kept | given
+    return kept | {"FAENA_SERVE": "off"} | given  # tests run at once, and there is one usual port

@@ -48,6 +48,7 @@ class Proxy(Relay):
     def __init__(self, port: int, *, tls: ssl.SSLContext | None = None) -> None:
         super().__init__(port, tls=tls)
         self._pairs: list[_Pair] = []
+        self._is_silent = False
 
     @property
     def connections(self) -> int:
@@ -62,6 +63,18 @@ class Proxy(Relay):
         for pair in self._pairs:
             pair.is_frozen = True
         return len(self._pairs)
+
+    def silence(self) -> None:
+        """Lose every packet, of connections there are and of new ones; nothing is closed."""
+        self._is_silent = True
+        for pair in self._pairs:
+            pair.hold()
+
+    def speak(self, *, forgets: bool) -> None:
+        """End the silence: new connections work, and old ones unless the network forgets them."""
+        self._is_silent = False
+        for pair in self._pairs:
+            pair.release(forgets=forgets)
 
     def swallowed(self) -> int:
         """How many frozen connections have been written to since."""
@@ -79,6 +92,8 @@ class Proxy(Relay):
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         pair = _Pair(writer)
+        if self._is_silent:
+            pair.hold()
         self._pairs.append(pair)
         try:
             there, back = await asyncio.open_connection("127.0.0.1", self._target)
@@ -101,9 +116,21 @@ class _Pair:
         self.is_frozen = False
         self.has_swallowed = False
         self.done = asyncio.Event()
+        self._may_pass = asyncio.Event()
+        self._may_pass.set()
+
+    def hold(self) -> None:
+        """Keep what is written from now on, as a sender does whose packets are lost."""
+        self._may_pass.clear()
+
+    def release(self, *, forgets: bool) -> None:
+        """Pass it on, or nothing ever again."""
+        self.is_frozen = self.is_frozen or (forgets and not self._may_pass.is_set())
+        self._may_pass.set()
 
     async def relay(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
         while data := await source.read(65536):
+            await self._may_pass.wait()
             if self.is_frozen:
                 self.has_swallowed = True
             else:
@@ -112,5 +139,6 @@ class _Pair:
         self.close()
 
     def close(self) -> None:
+        self._may_pass.set()
         for writer in self.writers:
             writer.close()

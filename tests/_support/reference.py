@@ -161,16 +161,15 @@ VARIABLES: Final[Mapping[str, str]] = {
     "REDIS_PORT": "1 to 65535; 6379 by default",
     "REDIS_PASSWORD": "never shown",
     "REDIS_TLS": "whether that connection uses TLS",
+    "FAENA_SERVE": "where a worker answers /health, /ready and /metrics: a port, host:port or off",
     "WORKER_POOL": "the pool that `faena worker` runs",
     "WORKER_ID": "the worker's name in leases, logs and the dead-letter desk",
     "WORKER_CONCURRENCY": "jobs of all queues together at a time",
     "WORKER_RATE_LIMIT_MAX": "claims one process may make in WORKER_RATE_LIMIT_DURATION",
     "WORKER_RATE_LIMIT_DURATION": "milliseconds; 60000 by default",
 }
-_PRIVATE: Final = {"FAENA_LIFELINE", "FAENA_LIFELINE_PATIENT"}
-_VARIABLE: Final = re.compile(
-    r"[\"']((?:(?:FAENA|REDIS|WORKER|ENABLE)_[A-Z_]+|LOG_LEVEL|LOG_FORMAT))[\"']"
-)
+_PRIVATE: Final = {"FAENA_LIFELINE", "FAENA_LIFELINE_PATIENT", "FAENA_REPORTS"}
+_VARIABLE: Final = re.compile(r"[\"']((?:FAENA|REDIS|WORKER|ENABLE|LOG)_[A-Z_]+)[\"']")
 _NO_VARIABLES: Final = re.compile(r"WORKER_LOST|WORKER_DIED")
 
 

@@ -14,6 +14,8 @@ from faena import Faena
 from tests._support.command import Service, is_alive
 from tests._support.embedded import sweep
 from tests._support.eventually import eventually
+from tests._support.probe import answers
+from tests._support.valkey import free_port
 
 FRESH = {"PYTHONDONTWRITEBYTECODE": "1"}
 """Bytecode knows its source by size and second: two changes in one second look the same to it."""
@@ -60,13 +62,17 @@ async def test_a_change_is_served_by_a_new_worker_and_a_broken_one_changes_nothi
 ) -> None:
     shop = home / "shop.py"
     shop.write_text(CODE.format(version=1))
-    with Service("dev", "shop:app", log=tmp_path / "log", cwd=home, **FRESH) as service:
+    port = free_port()
+    args = ("dev", "shop:app", "--serve", str(port))
+    with Service(*args, log=tmp_path / "log", cwd=home, **FRESH) as service:
         await eventually(lambda: service.serving() == 1)
+        await eventually(lambda: answers(port, "/health", 200))
         assert await _ask(task) == 1
         shop.write_text(CODE.format(version=2))
         await eventually(lambda: service.serving() == 2)
         await eventually(lambda: "every worker has been replaced" in service.log())
         assert await _ask(task) == 2
+        assert await answers(port, "/ready", 200)
         shop.write_text("app = \n")
         await eventually(lambda: "could not replace all workers" in service.log())
         assert "faena: cannot import shop: SyntaxError" in service.log()

@@ -144,6 +144,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "doctor": (),
     "events": ("--since", "start", "--limit", "1"),
     "health": (),
+    "status": (),
 }
 """A command line for every command that ends by itself."""
 

@@ -158,6 +158,23 @@ async def test_rebuilding_drops_every_connection_and_goes_on(quick: Wire, proxy:
     assert proxy.connections == before + 1
 
 
+async def test_rebuilding_gives_up_connections_that_are_being_opened_and_a_cancelled_call_ends(
+    proxy: Proxy,
+) -> None:
+    wire = Wire(Address.parse(proxy.url), call_timeout_s=300)
+    proxy.silence()
+    waiting = asyncio.create_task(wire.run(COUNT, ["k"], [], patience_s=600))
+    doomed = asyncio.create_task(wire.run(COUNT, ["k"], [], patience_s=600))
+    await eventually(lambda: proxy.connections == 2)
+    doomed.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await doomed
+    proxy.speak(forgets=True)
+    await wire.rebuild()
+    assert await waiting == 1
+    await wire.close()
+
+
 async def test_a_replica_is_waited_for_until_it_is_promoted(server: Server) -> None:
     with Server(f"replicaof 127.0.0.1 {server.port}") as replica:
         wire = Wire(Address.parse(replica.url))

@@ -47,6 +47,7 @@ CATALOGUE: Final[Mapping[str, tuple[str, str]]] = {
     "shards": ("shards", "Show the shards of queues, and what is moving."),
     "shares": ("shares", "Show each tenant's share of a queue, by minute."),
     "stats": ("stats", "Show what happened to jobs lately, and how long they took."),
+    "status": ("status", "Show how everything is, on one screen."),
     "tasks": ("tasks", "Show the tasks that the app declares."),
     "tenants": ("tenants", "Show the tenants of a queue, or change settings of one."),
     "upstreams": ("upstreams", "List upstreams and their breakers, or call a panic."),

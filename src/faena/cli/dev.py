@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -16,8 +17,10 @@ import click
 from faena.cli import log
 from faena.cli.argument import Whole, common, example, split, words
 from faena.cli.output import Output
+from faena.cli.serve_option import OFF, serve_at
 from faena.cli.worker import command
 from faena.errors import ConfigError
+from faena.worker.serve.address import ServeAddress
 from faena.worker.supervise.supervisor import Supervisor, SupervisorOptions
 from faena.worker.supervise.worker_slot import WorkerSlotOptions
 
@@ -30,9 +33,16 @@ _log = logging.getLogger("faena.dev")
 @click.command(epilog=example("faena dev shop.tasks:app"))
 @words("[MODULE:APP]")
 @click.option("--concurrency", type=Whole(1, 10_000), help="Jobs to run at a time.")
+@serve_at(
+    default=OFF,
+    words="Also answer /health, /ready and /metrics there: a port, or host:port.",
+    shown="off",
+)
 @common
 @click.pass_obj
-def dev(output: Output, words: tuple[str, ...], concurrency: int | None) -> int:
+def dev(
+    output: Output, words: tuple[str, ...], concurrency: int | None, serve: ServeAddress | None
+) -> int:
     """Run a worker that restarts when Python files below the current directory change.
 
     If neither the app nor FAENA_URL names a broker, an embedded Valkey is used, with its data in
@@ -44,7 +54,8 @@ def dev(output: Output, words: tuple[str, ...], concurrency: int | None) -> int:
     args = [target, "--log-format", "pretty", "--log-jobs", "--grace", f"{_GRACE_S:.0f}s"]
     if concurrency is not None:
         args += ["--concurrency", str(concurrency)]
-    code = asyncio.run(_Follower(command(*args)).run(changes))
+    options = replace(_OPTIONS, serve=serve)
+    code = asyncio.run(_Follower(command(*args), options).run(changes))
     if output.is_json:
         output.say({"code": code}, "")
     return code
@@ -53,8 +64,8 @@ def dev(output: Output, words: tuple[str, ...], concurrency: int | None) -> int:
 class _Follower:
     """Runs a supervisor; starts it again if the app could not start and the code has changed."""
 
-    def __init__(self, argv: list[str]) -> None:
-        self._argv = argv
+    def __init__(self, argv: list[str], options: SupervisorOptions) -> None:
+        self._argv, self._options = argv, options
         self._supervisor: Supervisor | None = None
         self._changed = asyncio.Event()
 
@@ -62,7 +73,7 @@ class _Follower:
         following = asyncio.create_task(self._follow(changes))
         try:
             while True:
-                self._supervisor = supervisor = Supervisor(self._argv, _OPTIONS)
+                self._supervisor = supervisor = Supervisor(self._argv, self._options)
                 code = await supervisor.run()
                 if supervisor.is_stopping:
                     return code

@@ -11,6 +11,7 @@ import contextlib
 import logging
 import os
 import signal
+import socket
 import threading
 from collections.abc import Generator
 from dataclasses import dataclass, replace
@@ -23,6 +24,9 @@ from faena.limits import Limit
 from faena.pool import Pool
 from faena.values.duration import Duration
 from faena.worker.options import WorkerOptions
+from faena.worker.serve.address import ServeAddress
+from faena.worker.serve.reporting import reporting
+from faena.worker.serve.server_thread import serving_at
 from faena.worker.supervise.lifeline import Lifeline
 from faena.worker.supervise.signals import handling, stopping
 from faena.worker.supervise.worker_process import OVER_MEMORY
@@ -86,10 +90,22 @@ def _pool(app: Faena, name: str) -> Pool:
     return app.pools[name]
 
 
-def run(app: Faena, plan: Plan, line: Lifeline | None) -> int:
+@dataclass(frozen=True, slots=True)
+class Ties:
+    """What a worker process is tied to beside its broker."""
+
+    line: Lifeline | None = None
+    """To its supervisor."""
+    reports: socket.socket | None = None
+    """To the server of its supervisor, if that serves."""
+    address: ServeAddress | None = None
+    """Where this process itself answers over HTTP."""
+
+
+def run(app: Faena, plan: Plan, ties: Ties) -> int:
     """Serve until a signal; returns the process's exit code."""
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        return runner.run(_serve(app, plan, line))
+        return runner.run(_serve(app, plan, ties))
 
 
 def _loop_factory() -> type[asyncio.AbstractEventLoop] | None:
@@ -100,18 +116,23 @@ def _loop_factory() -> type[asyncio.AbstractEventLoop] | None:
     return uvloop.Loop
 
 
-async def _serve(app: Faena, plan: Plan, line: Lifeline | None) -> int:
+async def _serve(app: Faena, plan: Plan, ties: Ties) -> int:
     """Handles signals to the end, so that a late one does not change the exit code."""
-    code = 1
-    with contextlib.ExitStack() as parts:
+    code, line = 1, ties.line
+    async with contextlib.AsyncExitStack() as parts:
         try:
+            server = await parts.enter_async_context(serving_at(ties.address))
             if not await _reach(app):
                 code = 0
                 return code
             worker = await app.worker(plan.queues, plan.options)
+            if server is not None:
+                server.watch(worker)
             parts.enter_context(handling(stopping(worker.stop, is_supervised=line is not None)))
             parts.enter_context(_tied(worker, line, plan, await app.broker()))
-            await worker.run()
+            end = ties.reports if server is None else server.end
+            async with reporting(app, worker, end):
+                await worker.run()
             code = OVER_MEMORY if worker.is_over_memory else 0
         finally:
             _end_for_sure(code)

@@ -14,10 +14,13 @@ from faena.cli import log, serving
 from faena.cli.app_lookup import find_app
 from faena.cli.argument import DURATION, RATE, SIZE, Whole, common, example, split, words
 from faena.cli.output import Output
+from faena.cli.serve_option import DEFAULT, serve_at
 from faena.limits import Limit
 from faena.pool import SERVES
 from faena.values.duration import to_s
 from faena.values.numbers import read_whole
+from faena.worker.serve.address import ServeAddress
+from faena.worker.serve.reporter import from_environ
 from faena.worker.supervise.lifeline import Lifeline
 from faena.worker.supervise.supervisor import Supervisor, SupervisorOptions
 from faena.worker.supervise.worker_slot import WorkerSlotOptions
@@ -101,6 +104,11 @@ def _rate_of_environ() -> Limit | None:
     show_default=True,
     help="How long the event loop may stay blocked after a job's timeout.",
 )
+@serve_at(
+    default=DEFAULT,
+    words="Where to answer /health, /ready and /metrics: a port, host:port, or off.",
+    shown="127.0.0.1:3001, if it is free",
+)
 @click.option(
     "--no-supervise", is_flag=True, help="Run one worker in this process, without a supervisor."
 )
@@ -128,14 +136,14 @@ def worker(ctx: click.Context, words: tuple[str, ...], **options: Any) -> int:
     second signal releases them at once. SIGHUP replaces the processes one by one.
 
     Options that are not given are read from the environment: WORKER_POOL, WORKER_ID,
-    WORKER_CONCURRENCY, WORKER_RATE_LIMIT_MAX, WORKER_RATE_LIMIT_DURATION (ms), LOG_LEVEL,
-    LOG_FORMAT.
+    WORKER_CONCURRENCY, WORKER_RATE_LIMIT_MAX, WORKER_RATE_LIMIT_DURATION (ms), FAENA_SERVE,
+    LOG_LEVEL, LOG_FORMAT.
     """
     target, _ = split(words)
     given = _given(ctx, options)
     log.configure(options["log_format"], options["log_level"])
     if options["no_supervise"]:
-        return _work(ctx.obj, target, given, logs_jobs=options["log_jobs"])
+        return _work(ctx.obj, target, given, options["serve"], logs_jobs=options["log_jobs"])
     return supervise(
         ctx.obj,
         ctx.meta["faena.args"],
@@ -143,6 +151,7 @@ def worker(ctx: click.Context, words: tuple[str, ...], **options: Any) -> int:
             instances=options["instances"],
             reloads_on_hangup=not is_at_terminal(),
             slot=WorkerSlotOptions(grace_s=to_s("grace", given.grace)),
+            serve=options["serve"],
         ),
     )
 
@@ -170,13 +179,23 @@ def _given(ctx: click.Context, options: dict[str, Any]) -> serving.Given:
     )
 
 
-def _work(output: Output, target: str, given: serving.Given, *, logs_jobs: bool) -> int:
-    line = Lifeline.from_environ(os.environ)
+def _work(
+    output: Output,
+    target: str,
+    given: serving.Given,
+    address: ServeAddress | None,
+    *,
+    logs_jobs: bool,
+) -> int:
+    """Under a supervisor, that answers; alone, this process does."""
+    line, reports = Lifeline.from_environ(os.environ), from_environ(os.environ)
     app = find_app(target)
     if logs_jobs:
         app.middleware = (*app.middleware, log.JobLog())
     plan = serving.make_plan(app, given, is_supervised=line is not None)
-    code = serving.run(app, plan, line)
+    if line is not None:
+        address = None
+    code = serving.run(app, plan, serving.Ties(line, reports, address))
     if line is None and output.is_json:
         output.say({"worker": plan.options.name, "code": code}, "")
     return code

@@ -1,7 +1,8 @@
 """Checks that a worker makes progress: exchanges are answered, leases are renewed, memory is within
 its limit. With `until_empty`, it also checks that there is still work.
 
-It watches progress, not connectivity: a connection that is open but gives no answers is dropped.
+It watches progress, not connectivity: connections that are open but give no answers are dropped as
+soon as a new one does.
 """
 
 from __future__ import annotations
@@ -19,10 +20,15 @@ from faena.errors import FaenaError, InternalError, StoreUnavailable
 from faena.worker.fetch.fetchers import Fetchers
 from faena.worker.fetch.shard_watcher import ShardWatcher
 from faena.worker.heartbeat import Heartbeat
+from faena.worker.progress import EVERY_S, Progress
+from faena.worker.vitals import round_trip_ms
 
-_STALLED_AFTER_S = 10.0
-"""How late an answer may be after the next sweep."""
-_EVERY_S = 1.0
+_REBUILT_S = 5.0
+"""The least time between two times that all connections are dropped; doubled each time."""
+_LONGEST_REBUILT_S = 60.0
+_PROBE_S = 1.0
+"""How long a new connection may take to answer."""
+_NEARLY = 0.9
 _SOONEST_S = 0.05
 _LOOKS = 3
 """How often all shards must be found empty, in a row, before a worker with `until_empty` stops."""
@@ -50,11 +56,13 @@ class HealthChecks:
         self._fetchers = fetchers
         self._by_shard = fetchers.fetchers
         self._shard_watcher = shard_watcher
-        self._sweep_s = sweep_s
         self._on_over = on_over
         self._memory_limit = memory_limit
         self._until_empty = until_empty
         self._began_at = self._rebuilt_at = time.monotonic()
+        self._rebuild_after_s = _REBUILT_S
+        self._looked_at = 0.0
+        self.progress = Progress(fetchers.fetchers, sweep_s)
         self.is_over_memory = False
 
     async def run(self, heartbeat: Heartbeat) -> None:
@@ -72,25 +80,36 @@ class HealthChecks:
     def _pause_s(self) -> float:
         """With `until_empty`, a tenth of the worker's age: a short run is seen to end soon."""
         if not self._until_empty:
-            return _EVERY_S
+            return EVERY_S
         age_s = time.monotonic() - self._began_at
-        return min(_EVERY_S, max(_SOONEST_S, age_s / 10))
+        return min(EVERY_S, max(_SOONEST_S, age_s / 10))
 
     async def _watch_progress(self) -> None:
-        """Reconnect if no shard answers: sweeps make each of them answer every few seconds.
+        """Drop all connections if exchanges are not answered, and a new connection is.
 
-        If there is no shard yet, the search for shards must be answered instead.
+        While the broker is out there is nothing to drop them for: each call tries again by itself.
+        But a call that waits on a connection that has died silently would wait for seconds after
+        the broker is back.
         """
         now = time.monotonic()
-        answered = (fetcher.answered_at for fetcher in self._by_shard.values())
-        oldest = min(answered, default=self._shard_watcher.answered_at)
-        longest = _STALLED_AFTER_S + self._sweep_s()
-        if now - oldest > longest and now - self._rebuilt_at > longest:
-            _log.error("no answer from the broker for %.0f s: reconnecting", now - oldest)
-            self._rebuilt_at = now
-            with contextlib.suppress(FaenaError):
-                await self._engine.wire.rebuild()
-            self._fetchers.request_exchanges()
+        if now - self._looked_at < EVERY_S * _NEARLY:
+            return
+        self._looked_at = now
+        self.progress.look()
+        waiting = self.progress.unanswered
+        if waiting is None:
+            self._rebuild_after_s = _REBUILT_S
+        elif now - self._rebuilt_at > self._rebuild_after_s:
+            with contextlib.suppress(FaenaError, OSError):
+                await round_trip_ms(self._engine, _PROBE_S)
+                await self._reconnect(waiting.seconds)
+
+    async def _reconnect(self, waited_s: float) -> None:
+        _log.error("no answer from the broker for %.0f s: reconnecting", waited_s)
+        self._rebuilt_at = time.monotonic()
+        self._rebuild_after_s = min(2 * self._rebuild_after_s, _LONGEST_REBUILT_S)
+        await self._engine.wire.rebuild()
+        self._fetchers.request_exchanges()
 
     def _watch_memory(self) -> None:
         limit = self._memory_limit

@@ -57,7 +57,9 @@ from faena.worker.heartbeat import Heartbeat, location_of
 from faena.worker.leases import Leases
 from faena.worker.options import Served, WorkerOptions
 from faena.worker.presence import sign_out
+from faena.worker.serve.vitals import Vitals
 from faena.worker.upstreams import WorkerUpstreams
+from faena.worker.vitals import check_broker, stalls
 
 if TYPE_CHECKING:
     from faena.telemetry.tracing.tracing import Tracing
@@ -130,6 +132,27 @@ class Worker:
         """Seconds since the broker last answered, for liveness probes."""
         answered = (one.answered_at for one in self._by_shard.values())
         return time.monotonic() - max(answered, default=self._shard_watcher.answered_at)
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether a stop was requested."""
+        return self._graceful_stop.requested.is_set()
+
+    async def vitals(self) -> Vitals:
+        """How it is, for the server that answers probes; it takes about two seconds at most."""
+        latency_ms, problem = await check_broker(self._engine)
+        progress = self._health_checks.progress
+        is_asked = problem is None and not self.is_stopping
+        return Vitals(
+            name=self.options.name,
+            is_stopping=self.is_stopping,
+            running=self.running,
+            slots=self._slots.most,
+            queues=tuple(self._queues),
+            latency_ms=latency_ms,
+            broker=problem,
+            stalled=await stalls(self._engine, progress, self._slots.free) if is_asked else (),
+        )
 
     @property
     def is_over_memory(self) -> bool:

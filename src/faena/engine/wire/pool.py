@@ -22,6 +22,7 @@ class Pool:
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._idle: list[Link] = []
         self._lent: set[Link] = set()
+        self._dialing: set[asyncio.Future[Link]] = set()
         self._is_closed = False
 
     def at_hand(self) -> Link | None:
@@ -39,7 +40,7 @@ class Pool:
         else:
             await self._queue(timeout_s)
         try:
-            link = self._pop() or await self._dial(timeout_s)
+            link = self._pop() or await self._open(timeout_s)
         except BaseException:
             self._release()
             raise
@@ -62,11 +63,29 @@ class Pool:
         self._idle.clear()
 
     def close(self) -> None:
-        """Close every link; requests in flight end with ConnectionError."""
+        """Close every link; requests in flight, and those that wait for a link to be opened, end
+        with ConnectionError."""
         self._is_closed = True
         self.drop_idle()
+        for dialing in tuple(self._dialing):
+            dialing.cancel()
         for link in tuple(self._lent):
             link.close()
+
+    async def _open(self, timeout_s: float) -> Link:
+        """Open a link; a network that has lost its packets keeps nobody waiting after `close`."""
+        caller = asyncio.current_task()
+        known = caller.cancelling() if caller else 0
+        dialing = asyncio.ensure_future(self._dial(timeout_s))
+        self._dialing.add(dialing)
+        try:
+            return await dialing
+        except asyncio.CancelledError:
+            if caller and caller.cancelling() > known:
+                raise
+            raise ConnectionError("the connections have been dropped by this program") from None
+        finally:
+            self._dialing.discard(dialing)
 
     async def _queue(self, timeout_s: float) -> None:
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()

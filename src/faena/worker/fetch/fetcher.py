@@ -96,9 +96,8 @@ class Fetcher:  # size: the exchange loop, in one place
         self.shard, self._options, self._notes = shard, options, notes
         self.ask = Exchanger(shared.engine, shared.worker, shard, shared.calls).ask
         """Send a turn until it is answered."""
-        self._shared = shared
+        self._shared, self._pace = shared, shared.pace
         self._slots, self._leases, self._calls = shared.slots, shared.leases, shared.calls
-        self._pace = shared.pace
         self._about = about_this_process(shared.slots.bound(options.concurrency))
         self.freshness = Freshness(shard, shared.least_lease_us, shared.engine.renew)
         self._channels = 2 if options.concurrency >= _TWO_CHANNELS_FROM else 1
@@ -113,8 +112,9 @@ class Fetcher:  # size: the exchange loop, in one place
         """Whether an exchange was requested even if nothing can be claimed."""
         self._sweep_at = 0.0
         self._in_flight = self._noting = 0
-        self._spare: set[str] = set()
-        """Call ids of claims that were sent ahead and are not answered yet."""
+        self._spare: set[str] = set()  # call ids of claims that were sent ahead
+        self.asked: dict[str, None] = {}  # call ids without an answer yet, the oldest first
+        self.claims_answered = 0  # with jobs or without
         self._background: set[asyncio.Task[None]] = set()
         self.may_have_more = True
         """Whether more jobs may be ready: until a claim returns fewer than requested."""
@@ -122,10 +122,16 @@ class Fetcher:  # size: the exchange loop, in one place
         """Whether it claims no more jobs, and ends when everything is settled."""
         self._is_over = False
         self.answered_at = time.monotonic()
-        """When an exchange was last answered; the health checks watch it."""
+        """When an exchange was last answered."""
         self.executor = executor(self)
 
     # -- notifications --------------------------------------------------------------------------
+
+    @property
+    def has_room(self) -> bool:
+        """Whether it could claim a job now."""
+        is_free = self._slots.free(self.shard) > 0 and self._pace.room() > 0
+        return is_free and not self.is_closing
 
     def request_exchange(self) -> None:
         """Run an exchange now, even without free slots: the server's state may have changed."""
@@ -205,10 +211,12 @@ class Fetcher:  # size: the exchange loop, in one place
                 await self._news.wait()
                 continue
             self._in_flight += 1
+            self.asked[turn.call] = None
             try:
                 exchanged = await self.ask(caller, turn)
             finally:
                 self._in_flight -= 1
+                self.asked.pop(turn.call, None)
             self.take_in(turn, exchanged)
         self._news.set()
         if self._timer is not None:
@@ -262,6 +270,7 @@ class Fetcher:  # size: the exchange loop, in one place
             return None
         turn = self._turn(want, ())
         self._spare.add(turn.call)
+        self.asked[turn.call] = None
         return turn
 
     def _turn(self, want: int, settled: Sequence[Settlement]) -> Turn:
@@ -315,6 +324,8 @@ class Fetcher:  # size: the exchange loop, in one place
             self._slots.give_back(self.shard, turn.want - len(claimed))
         self._pace.settle(turn.want, len(claimed))
         self._spare.discard(turn.call)
+        self.asked.pop(turn.call, None)
+        self.claims_answered += turn.want > 0
         self.may_have_more = exchanged.more or (turn.want > 0 and len(claimed) == turn.want)
         self._slots.want(self.shard, has_ready_jobs=self.may_have_more and not self.is_closing)
         self._schedule(exchanged)

@@ -15,9 +15,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
+from faena.worker.serve.address import ServeAddress
+from faena.worker.serve.endpoints import Endpoints
+from faena.worker.serve.server import open_server
+from faena.worker.serve.team import State, Team
+from faena.worker.serve.totals import Totals
 from faena.worker.supervise.signals import Handlers, handling
 from faena.worker.supervise.worker_process import WorkerProcess
 from faena.worker.supervise.worker_slot import WorkerSlot, WorkerSlotOptions
@@ -40,6 +46,9 @@ class SupervisorOptions:
 
     slot: WorkerSlotOptions = field(default_factory=WorkerSlotOptions)
 
+    serve: ServeAddress | None = None
+    """Where to answer for the workers over HTTP; None: nowhere."""
+
 
 class Supervisor:
     """Keeps worker processes running, and ends after the last one."""
@@ -57,6 +66,7 @@ class Supervisor:
         self.has_served = False
         """Whether any of its workers has served."""
         self._has_killed = False
+        self._totals = Totals() if self._options.serve is not None else None
 
     @property
     def restarts(self) -> int:
@@ -72,8 +82,29 @@ class Supervisor:
         """Serve until stopped.
 
         Returns 0 if every worker ended well, the exit code of the first one if it could not start,
-        else 1.
+        else 1. Raises if it cannot listen on a port that was chosen.
         """
+        async with self._answering():
+            return await self._run()
+
+    @asynccontextmanager
+    async def _answering(self) -> AsyncGenerator[None]:
+        address, server = self._options.serve, None
+        if address is not None and self._totals is not None:
+            server = await open_server(address, Endpoints(self._team, self._totals))
+        try:
+            yield
+        finally:
+            if server is not None:
+                await server.close()
+
+    def _team(self) -> Team:
+        """The workers, as they are told about over HTTP."""
+        state: State = "serving" if self.has_served else "starting"
+        serving = [one.member for one in self._processes() if one.serving.is_set() and one.member]
+        return Team("stopping" if self.is_stopping else state, serving, len(self._slots))
+
+    async def _run(self) -> int:
         with handling(self._handlers()):
             watching = asyncio.create_task(self._watch())
             try:
@@ -148,7 +179,9 @@ class Supervisor:
         self._keeping.add(asyncio.create_task(slot.keep()))
 
     async def _start_process(self) -> WorkerProcess:
-        process = await WorkerProcess.start(self._argv, on_serving=self._on_serving)
+        process = await WorkerProcess.start(
+            self._argv, on_serving=self._on_serving, totals=self._totals
+        )
         _log.debug("worker %d starts", process.pid)
         return process
 

@@ -8,9 +8,12 @@ import os
 import signal
 import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from faena.worker.serve import reporter
+from faena.worker.serve.member import Member
+from faena.worker.serve.totals import Totals
 from faena.worker.supervise import lifeline
 
 OVER_MEMORY: Final = os.EX_TEMPFAIL
@@ -30,9 +33,12 @@ class WorkerProcess:
         process: asyncio.subprocess.Process,
         line: tuple[asyncio.StreamReader, asyncio.StreamWriter],
         on_serving: Callable[[int], None],
+        member: Member | None,
     ) -> None:
         """Use `start`."""
         self._process = process
+        self.member = member
+        """What its reports go to, if the supervisor serves."""
         self._reader, self._writer = line
         self._on_serving = on_serving
         self._started = self._heard = time.monotonic()
@@ -42,24 +48,32 @@ class WorkerProcess:
 
     @classmethod
     async def start(
-        cls, argv: Sequence[str], *, on_serving: Callable[[int], None]
+        cls,
+        argv: Sequence[str],
+        *,
+        on_serving: Callable[[int], None],
+        totals: Totals | None = None,
     ) -> WorkerProcess:
-        """Start a process in its own session, so that only the supervisor gets Ctrl-C."""
-        ours, theirs = socket.socketpair()
+        """Start a process in its own session, so that only the supervisor gets Ctrl-C.
+
+        It reports what it measures if there are `totals` to add that to.
+        """
+        variables = [lifeline.VARIABLE, *([reporter.VARIABLE] if totals is not None else [])]
+        pairs = {name: socket.socketpair() for name in variables}
         try:
-            with theirs:
-                environ = {**os.environ, lifeline.VARIABLE: str(theirs.fileno())}
-                process = await asyncio.create_subprocess_exec(
-                    *argv,
-                    stdin=asyncio.subprocess.DEVNULL,
-                    env=environ,
-                    pass_fds=(theirs.fileno(),),
-                    start_new_session=True,
-                )
+            process = await _start(argv, {name: theirs for name, (_, theirs) in pairs.items()})
         except BaseException:
-            ours.close()
+            for ours, _ in pairs.values():
+                ours.close()
             raise
-        return cls(process, await asyncio.open_connection(sock=ours), on_serving)
+        finally:
+            for _, theirs in pairs.values():
+                theirs.close()
+        line = await asyncio.open_connection(sock=pairs[lifeline.VARIABLE][0])
+        member = None
+        if totals is not None:
+            member = Member(pairs[reporter.VARIABLE][0], totals, process.pid)
+        return cls(process, line, on_serving, member)
 
     # -- its life ---------------------------------------------------------------------------------
 
@@ -98,6 +112,8 @@ class WorkerProcess:
         finally:
             listening.cancel()
             self._writer.close()
+            if self.member is not None:
+                await self.member.end()
 
     async def _listen(self) -> None:
         with contextlib.suppress(OSError):
@@ -127,6 +143,20 @@ class WorkerProcess:
     def _signal(self, number: signal.Signals) -> None:
         with contextlib.suppress(ProcessLookupError):
             self._process.send_signal(number)
+
+
+async def _start(
+    argv: Sequence[str], ends: Mapping[str, socket.socket]
+) -> asyncio.subprocess.Process:
+    """A process that finds its ends of sockets in its environment."""
+    numbers = {name: end.fileno() for name, end in ends.items()}
+    return await asyncio.create_subprocess_exec(
+        *argv,
+        stdin=asyncio.subprocess.DEVNULL,
+        env={**os.environ, **{name: str(number) for name, number in numbers.items()}},
+        pass_fds=tuple(numbers.values()),
+        start_new_session=True,
+    )
 
 
 def describe(code: int) -> str:
