@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 
 
 def spark(values: Sequence[float], height: int = 24) -> str:
@@ -35,3 +36,24 @@ def parts(numbers: Sequence[tuple[str, int]], most: int) -> list[tuple[str, floa
             found.append((name, round(at, 1), round(max(width, 0.4), 1)))
         at += width
     return found
+
+
+def line(values: Sequence[float | None], most: float, width: int = 600, height: int = 140) -> str:
+    """A line in a chart: a gap where there is no value; `most` is its top."""
+    step, found, is_drawn = width / max(1, len(values) - 1), list[str](), False
+    for at, value in enumerate(values):
+        if value is None:
+            is_drawn = False
+            continue
+        y = (height - 2) * (1 - max(0.0, value) / most) + 1 if most else height - 1
+        found.append(f"{'L' if is_drawn else 'M'}{at * step:.4g},{y:.4g}")
+        is_drawn = True
+    return "".join(found)
+
+
+def top(values: Iterable[float | None], least: float) -> float:
+    """The top of a chart: 1, 2 or 5 times a power of ten, not below the largest value."""
+    most = max((value for value in values if value is not None), default=0.0)
+    size = max(most, least)
+    power = 10.0 ** math.floor(math.log10(size))
+    return next(step * power for step in (1, 2, 5, 10) if step * power >= size * 0.999)

@@ -73,6 +73,10 @@ class Figures:
             return NONE
         return f"{datetime.fromtimestamp(us / _S, UTC):%Y-%m-%d %H:%M:%S} UTC"
 
+    def clock(self, us: float) -> str:
+        """The time of day, in UTC."""
+        return f"{datetime.fromtimestamp(us / _S, UTC):%H:%M:%S}"
+
     def machine_instant(self, us: float) -> str:
         """The same for `datetime=`."""
         return datetime.fromtimestamp(us / _S, UTC).isoformat(timespec="milliseconds")

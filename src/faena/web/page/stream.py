@@ -9,14 +9,14 @@ from starlette.responses import Response, StreamingResponse
 
 from faena.web.answer import Refusal, json, not_found
 from faena.web.live import TooManyListeners
-from faena.web.page import overview
+from faena.web.page import overview, queue
 from faena.web.route import Visit
 from faena.web.site import Site
 from faena.web.template import spoken
 from faena.web.words import Speaker
 
 Channel = Callable[[Site, Speaker, Mapping[str, Any]], tuple[Any, Any]]
-_CHANNELS: Final[Mapping[str, Channel]] = {"overview": overview.channel}
+_CHANNELS: Final[Mapping[str, Channel]] = {"overview": overview.channel, "queue": queue.channel}
 _HEADERS: Final = {"X-Accel-Buffering": "no", "Cache-Control": "no-store"}
 
 

@@ -10,6 +10,7 @@ const TRY_AGAIN_MS = 60000;
 
 function show(state) {
   if (!light) return;
+  light.hidden = false;
   light.dataset.state = state;
   light.textContent = light.dataset[`words${state[0].toUpperCase()}${state.slice(1)}`] ?? "";
 }
@@ -24,8 +25,8 @@ function update(figures) {
 
 // Listens to the server; where that fails it asks every few seconds, and tries to listen again later.
 class Live {
-  constructor(page) {
-    this.query = `${page}${location.search}`;
+  constructor(page, query) {
+    this.query = query ? `${page}?${query}` : page;
     this.failures = 0;
     this.listen();
     document.addEventListener("visibilitychange", () => this.rest());
@@ -90,4 +91,4 @@ function keys(event) {
 }
 
 document.addEventListener("keydown", keys);
-if (main?.dataset.live) new Live(main.dataset.live);
+if (main?.dataset.live) new Live(main.dataset.live, main.dataset.liveQuery);
