@@ -64,9 +64,7 @@ async def test_a_dead_job_shows_its_errors_as_text(
 async def test_who_sees_payloads_does_not_see_passwords_in_them(
     app: Faena, send: Task[dict[str, str], None], browser: Browser, accounts: Accounts
 ) -> None:
-    await accounts.add_user(
-        Account(name="ana", role=Role.VIEWER, sees_payloads=True), PASSWORD
-    )
+    await accounts.add_user(Account(name="ana", role=Role.VIEWER, sees_payloads=True), PASSWORD)
     job = await _die(app, send)
     await browser.sign_in("ana")
     page = await browser.get(f"/queues/mail/jobs/{job}")

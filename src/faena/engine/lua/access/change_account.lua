@@ -6,7 +6,8 @@
 -- returns  OK
 -- refuses  CHANGED: another one has changed it · LAST_OWNER: no owner would be left who can sign in
 --@flags allow-oom
---@include keys
+--@include keys, check_arguments, safe_read
+check(account == '' or unpacked(account), 'account')
 local accounts = key('accounts')
 local kept = call('HGET', accounts, name) or ''
 if kept == account then
@@ -16,8 +17,8 @@ elseif kept ~= expected then
 end
 
 local function is_owner(packed)
-  local one = cmsgpack.unpack(packed)
-  return one.role == 'owner' and not one.is_off
+  local one = unpacked(packed)
+  return one ~= nil and one.role == 'owner' and not one.is_off
 end
 
 local function others_own()

@@ -7,7 +7,7 @@
 --@flags allow-oom
 --@include keys, check_arguments, safe_read
 local tries, lasting = key('tries:' .. name), instant_of(lasting_ms, 'lasting_ms')
-local number = (number_in(call('GET', tries)) or 0) + 1
+local number = math.max(0, math.min(count_in(call('GET', tries), 0), 1000000)) + 1
 local left = call('PTTL', tries)
 call('SET', tries, number, 'PX', left > 0 and left or lasting)
 return number
