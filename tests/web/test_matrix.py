@@ -20,14 +20,15 @@ ONE_TENANT = {
 NEEDS = {
     Permission.VIEW: {
         *("GET /", "GET /queues", "GET /queues/{queue}", "GET /queues/{queue}/jobs"),
-        *("GET /live/{page}", "GET /now/{page}"),
+        *("GET /live/{page}", "GET /now/{page}", "GET /dead"),
         *ONE_TENANT,
     },
     Permission.OPERATE: {
         *("queues.pause", "queues.resume"),
+        *("dead.retry", "dead.resolve", "dead.redrive", "dead.stop-redrive"),
         *("jobs.cancel", "jobs.rerun", "jobs.promote", "jobs.change"),
     },
-    Permission.ADMINISTER: {"GET /audit", "jobs.remove"},
+    Permission.ADMINISTER: {"GET /audit", "jobs.remove", "dead.discard"},
     Permission.OWN: set[str](),
 }
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from faena.web.access.role import Permission
 from faena.web.operation.declared import OPERATIONS
-from faena.web.page import audit, door, job, overview, queue, stream
+from faena.web.page import audit, dead, door, job, overview, queue, stream
 from faena.web.route import Answer, Route
 
 
@@ -67,6 +67,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     _page("/queues/{queue}", queue.queue),
     _page("/queues/{queue}/jobs", queue.jobs),
     _page("/queues/{queue}/jobs/{job:path}", job.job, is_for_tenant=True),
+    _page("/dead", dead.dead),
     _page("/audit", audit.audit, Permission.ADMINISTER),
     _page("/live/{page}", stream.live),
     _page("/now/{page}", stream.now),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from faena.web.operation import job, queue
+from faena.web.operation import dead, job, queue
 from faena.web.operation.operation import Operation
 
-OPERATIONS: Final[tuple[Operation, ...]] = (*queue.OPERATIONS, *job.OPERATIONS)
+OPERATIONS: Final[tuple[Operation, ...]] = (*queue.OPERATIONS, *job.OPERATIONS, *dead.OPERATIONS)
