@@ -62,6 +62,21 @@ async def populate_parts(rig: Rig) -> None:
     await populate_upstreams(rig)
     await populate_cached(rig)
     await populate_features(rig)
+    await populate_access(rig)
+
+
+async def populate_access(rig: Rig) -> None:
+    """Two owners, a session, a link, a failed try, a change that is over and one under way."""
+    ask, command, queue = rig.engine.ask, rig.engine.command, rig.queue
+    for name in ("user:ana", "user:leo"):
+        packed = msgspec.msgpack.encode({"name": name[5:], "role": "owner"})
+        await ask("change_account", queue, name=name, account=packed)
+    await ask("count_try", queue, name="ana", lasting_ms=60_000)
+    for name in ("session:1", "link:1"):
+        await command("SET", queue, name, b"1", "PX", 60_000)
+    for ident in ("r0", "r1"):
+        await command("HSET", queue, "trail_open", ident, b"1")
+    await ask("end_record", queue, id="r0", record=b"1")
 
 
 async def populate_lanes(rig: Rig) -> None:

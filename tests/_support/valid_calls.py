@@ -56,6 +56,7 @@ SPECS = [f"{10 + i:03d} {facts}\n{{}}" for i, facts in enumerate(FACTS)]
 
 
 FEATURE = pack({"critical": True, "upstreams": ["up"], "when_open": "offline", "check": "offline"})
+OWNER = {"name": "ana", "role": "owner"}
 GATE = {"caller": "gate", "turn": "0123456789ab9"}
 REPORTS = [["up", "a", 3, 1, 1, SECOND, ["p:1", 1, "p:2", 0]]]
 ASKS = [[["up"], "", 3, "p", 2, [], 1], [["up"], "a", 1, "x", 0, [5], SECOND]]
@@ -229,6 +230,15 @@ SHAPES: dict[str, list[Args]] = {
     "admit": [
         said("admit", **GATE, reports=pack(REPORTS), settled=pack(SETTLED), asks=pack(ASKS)),
         said("admit", **GATE, reports=pack([]), settled=pack([]), asks=pack([])),
+    ],
+    "change_account": [
+        said("change_account", name="user:ana", expected=pack(OWNER), account=account)
+        for account in ("", pack({**OWNER, "role": "viewer"}))
+    ],
+    "count_try": [said("count_try", name="ana", lasting_ms=60_000)],
+    "end_record": [
+        said("end_record", id="r1", record=b"1"),
+        said("end_record", id="no", record=b"1"),
     ],
     "declare_features": [said("declare_features", "f:tracking", FEATURE)],
     "features": [said("features")],

@@ -18,6 +18,7 @@ CATALOGUE: Final[Mapping[str, tuple[str, str]]] = {
     "change": ("change", "Change the delay or priority of waiting jobs."),
     "clean": ("queues", "Remove finished jobs older than an age."),
     "configure": ("settings", "Show or change the settings of a queue."),
+    "dashboard": ("dashboard", "Serve the dashboard and the admin API."),
     "dev": ("dev", "Run a worker that restarts when the code changes."),
     "dlq": ("redrive", "The dead-letter desk: find, retry, discard or resolve dead jobs."),
     "doctor": ("checkup", "Check a broker, and tell how to fix problems."),
@@ -50,8 +51,10 @@ CATALOGUE: Final[Mapping[str, tuple[str, str]]] = {
     "status": ("status", "Show how everything is, on one screen."),
     "tasks": ("tasks", "Show the tasks that the app declares."),
     "tenants": ("tenants", "Show the tenants of a queue, or change settings of one."),
+    "tokens": ("users", "Tokens of programs that use the admin API."),
     "upstreams": ("upstreams", "List upstreams and their breakers, or call a panic."),
     "what-if": ("advice", "Replay what came to a queue with other slots, limits or weights."),
+    "users": ("users", "People who sign in to the dashboard."),
     "worker": ("worker", "Run the jobs of the app's queues until SIGTERM or Ctrl-C."),
     "workers": ("workers", "Show workers, and the jobs they run."),
 }

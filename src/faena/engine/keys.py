@@ -132,6 +132,12 @@ CATALOGUE = (
     Key("warned:", "hash", "of a period: scope → threshold told; !scope → used up", "TTL 70 days"),
     Key("cached", "hash", "a value read from a source, its age, who reads it anew", "TTL"),
     Key("fence", "string", "what a durable enqueue waits for; written by the wire", "TTL 1 s"),
+    Key("accounts", "hash", "user or token of the dashboard → packed account", "one per account"),
+    Key("session:", "string", "packed session of a person, by its digest", "TTL 8 h"),
+    Key("link:", "string", "whom a link lets in, by its digest", "TTL 10 min, used once"),
+    Key("tries:", "string", "failed tries to sign in, by user and by address", "TTL 15 min"),
+    Key("trail", "stream", "the audit trail: packed records of changes", "100,000"),
+    Key("trail_open", "hash", "id → packed record of a change under way", "ended after 1 h"),
 )
 
 CHANNELS = (

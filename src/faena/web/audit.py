@@ -1,0 +1,130 @@
+"""The audit trail: who changed what, when, from what to what, and how it ended.
+
+Each change is recorded before it is made, and again with its outcome. A change whose process died
+in between may or may not have happened, and the trail says so.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+import msgspec
+
+from faena.engine import Engine
+from faena.engine.calls.access import AccessCalls
+from faena.errors import FaenaError
+from faena.values.view import View
+from faena.web.access.caller import Caller
+
+_PAGE: Final = 100
+_LOST_S: Final = 3_600
+"""After this, a change without an outcome has lost its process."""
+_LOST: Final = "unknown: its process died"
+_LONGEST: Final = 8_192
+"""The most bytes that are kept of what was there before, and after."""
+
+
+class Record(View, frozen=True, kw_only=True):
+    """One change."""
+
+    id: str
+    at: float
+    """Seconds since 1970."""
+    by: str
+    role: str
+    via: str
+    operation: str
+    """Its name in the API: `queues.pause`."""
+    target: str
+    """What was changed: a queue, a job, a tenant …"""
+    arguments: dict[str, Any]
+    before: Any = None
+    after: Any = None
+    outcome: str = ""
+    """Empty while it is under way; done; or why it was refused."""
+    took_ms: float | None = None
+
+
+class Page(View, frozen=True, kw_only=True):
+    """Some records, the newest first."""
+
+    records: tuple[Record, ...]
+    cursor: str | None
+    """Where the next page begins; None at the end."""
+
+
+_pack = msgspec.msgpack.Encoder(enc_hook=str).encode
+_read = msgspec.msgpack.Decoder(Record).decode
+
+
+class Trail:
+    """The audit trail of an app."""
+
+    def __init__(self, engine: Engine, new_id: Callable[[], str]) -> None:
+        self._calls = AccessCalls(engine)
+        self._new_id = new_id
+
+    async def keep(
+        self,
+        caller: Caller,
+        operation: str,
+        target: str,
+        arguments: dict[str, Any],
+        do: Callable[[], Awaitable[tuple[Any, Any, Any]]],
+    ) -> tuple[Any, Record]:
+        """Make a change on the record; `do` returns its answer, and what was before and after."""
+        record = Record(
+            id=self._new_id(),
+            at=time.time(),
+            by=caller.name,
+            role=caller.role.value,
+            via=caller.via,
+            operation=operation,
+            target=target,
+            arguments=_bounded(arguments),
+        )
+        await self._calls.begin_record(record.id, _pack(record))
+        began = time.monotonic()
+        try:
+            answer, before, after = await do()
+        except FaenaError as error:
+            await self._end(record, began, outcome=str(error) or type(error).__name__)
+            raise
+        done = await self._end(
+            record, began, outcome="done", before=_bounded(before), after=_bounded(after)
+        )
+        return answer, done
+
+    async def _end(self, record: Record, began: float, **found: Any) -> Record:
+        took_ms = round((time.monotonic() - began) * 1000, 3)
+        ended = msgspec.structs.replace(record, took_ms=took_ms, **found)
+        await self._calls.end_record(ended.id, _pack(ended))
+        return ended
+
+    async def page(self, before: str = "+", number: int = _PAGE) -> Page:
+        """The newest records, or those before a cursor; changes under way come first."""
+        under_way = await self._under_way() if before == "+" else []
+        found = await self._calls.records(before, number)
+        cursor = found[-1][0] if len(found) == number else None
+        return Page(records=(*under_way, *(_read(one) for _, one in found)), cursor=cursor)
+
+    async def _under_way(self) -> list[Record]:
+        records = sorted(
+            map(_read, await self._calls.open_records()), key=lambda one: one.at, reverse=True
+        )
+        for one in records:
+            if time.time() - one.at > _LOST_S:
+                lost = msgspec.structs.replace(one, outcome=_LOST)
+                await self._calls.end_record(one.id, _pack(lost))
+        return [one for one in records if time.time() - one.at <= _LOST_S]
+
+
+def _bounded(value: Any) -> Any:
+    """The value, or a word about it where it is too large to keep."""
+    packed = _pack(value)
+    if len(packed) <= _LONGEST:
+        return msgspec.msgpack.decode(packed)
+    words = f"{len(packed)} bytes, not kept"
+    return {"left out": words} if isinstance(value, dict) else words

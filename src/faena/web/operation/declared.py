@@ -1,0 +1,10 @@
+"""All operations."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from faena.web.operation import dead, job, queue
+from faena.web.operation.operation import Operation
+
+OPERATIONS: Final[tuple[Operation, ...]] = (*queue.OPERATIONS, *job.OPERATIONS, *dead.OPERATIONS)

@@ -1,0 +1,116 @@
+"""One thing that can be changed, with the permission it needs.
+
+From its declaration follow the call of the API (JSON), the form that pages send (fields), and the
+record in the audit trail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from faena.web.access.role import Permission
+from faena.web.answer import Refusal, json, see_other, way_back
+from faena.web.audit import Record
+from faena.web.route import Visit
+
+if TYPE_CHECKING:
+    from faena.app import Faena
+
+_MOST_FIELDS: Final = 1_200
+_OWN: Final = ("token", "back")
+"""Fields of a form that are no arguments."""
+
+
+class Nothing(msgspec.Struct, forbid_unknown_fields=True):
+    """An operation without arguments."""
+
+
+class Done(NamedTuple):
+    """What has been changed."""
+
+    answer: Any
+    """What the API answers."""
+    before: Any = None
+    after: Any = None
+
+
+class Asked(NamedTuple):
+    """What is asked of an operation."""
+
+    app: Faena
+    by: str
+    where: Mapping[str, str]
+    """The parts of the path: a queue, a job …"""
+    given: Any
+    """Its arguments."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """One declared operation."""
+
+    name: str
+    """As the audit trail has it: `queues.pause`."""
+    path: str
+    """Below /api: `/queues/{queue}/pause`."""
+    needs: Permission
+    text: str
+    """What it does, in one sentence."""
+    arguments: type[msgspec.Struct] = Nothing
+    do: Callable[[Asked], Awaitable[Done]]
+    method: str = "POST"
+
+    async def answer_api(self, visit: Visit) -> Response:
+        """A call of the API."""
+        body = await visit.request.body()
+        try:
+            given = msgspec.json.decode(body or b"{}", type=self.arguments)
+        except msgspec.DecodeError as error:
+            raise Refusal(422, "invalid", str(error)) from None
+        answer, record = await self._carry_out(visit, visit.request.path_params, given)
+        return json(answer, headers={"X-Audit-Record": record.id})
+
+    async def answer_form(self, visit: Visit) -> Response:
+        """A form of a page: goes back to where it was sent, which shows what was done."""
+        fields = await _fields(visit.request)
+        names = {part[1:-1] for part in self.path.split("/") if part.startswith("{")}
+        where = {name: fields.pop(name) for name in names if name in fields}
+        if len(where) < len(names):
+            raise Refusal(422, "invalid", f"the form must say {', '.join(sorted(names))}")
+        back = way_back(fields.get("back"))
+        chosen = {name: value for name, value in fields.items() if name not in _OWN and value}
+        try:
+            given = msgspec.convert(chosen, self.arguments, strict=False)
+        except msgspec.ValidationError as error:
+            raise Refusal(422, "invalid", str(error)) from None
+        _, record = await self._carry_out(visit, where, given)
+        joint = "&" if "?" in back else "?"
+        return see_other(visit, f"{back}{joint}done={record.id}")
+
+    async def _carry_out(
+        self, visit: Visit, where: Mapping[str, str], given: msgspec.Struct
+    ) -> tuple[Any, Record]:
+        asked = Asked(visit.app, visit.caller.name, dict(where), given)
+        return await visit.site.trail.keep(
+            visit.caller,
+            self.name,
+            "/".join(where.values()),
+            msgspec.structs.asdict(given),
+            lambda: self.do(asked),
+        )
+
+
+async def _fields(request: Request) -> dict[str, Any]:
+    """Fields of a form; one that is there several times is a list."""
+    form = await request.form(max_fields=_MOST_FIELDS)
+    found: dict[str, Any] = {}
+    for name in form:
+        values = [value for value in form.getlist(name) if isinstance(value, str)]
+        found[name] = values if len(values) > 1 else values[0] if values else ""
+    return found

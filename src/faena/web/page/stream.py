@@ -1,0 +1,55 @@
+"""What open pages listen to, and what they ask for where listening fails."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Mapping
+from typing import Any, Final
+
+from starlette.responses import Response, StreamingResponse
+
+from faena.web.answer import Refusal, json, not_found
+from faena.web.live import TooManyListeners
+from faena.web.page import overview, queue
+from faena.web.route import Visit
+from faena.web.site import Site
+from faena.web.template import spoken
+from faena.web.words import Speaker
+
+Channel = Callable[[Site, Speaker, Mapping[str, Any]], tuple[Any, Any]]
+_CHANNELS: Final[Mapping[str, Channel]] = {"overview": overview.channel, "queue": queue.channel}
+_HEADERS: Final = {"X-Accel-Buffering": "no", "Cache-Control": "no-store"}
+
+
+async def live(visit: Visit) -> Response:
+    """Changes of a page as server-sent events."""
+    key, reading = _chosen(visit)
+    listening = visit.site.hub.listen(key, reading)
+    try:
+        first = await anext(listening)
+    except TooManyListeners:
+        words = "too many pages are open: this one asks now and then instead"
+        raise Refusal(503, "too_many", words, retry_after=30) from None
+
+    async def parts() -> AsyncGenerator[bytes]:
+        try:
+            yield first
+            async for part in listening:
+                yield part
+        finally:
+            await listening.aclose()
+
+    return StreamingResponse(parts(), headers=_HEADERS, media_type="text/event-stream")
+
+
+async def now(visit: Visit) -> Response:
+    """The same figures, once."""
+    _, reading = _chosen(visit)
+    return json(dict(await reading()))
+
+
+def _chosen(visit: Visit) -> tuple[Any, Any]:
+    name = visit.request.path_params["page"]
+    if name not in _CHANNELS:
+        raise not_found()
+    query = visit.request.query_params
+    return _CHANNELS[name](visit.site, Speaker(spoken(visit)), query)

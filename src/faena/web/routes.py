@@ -1,0 +1,75 @@
+"""All routes of the dashboard and of the API."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from faena.web.access.role import Permission
+from faena.web.operation.declared import OPERATIONS
+from faena.web.page import audit, dead, door, job, overview, queue, stream
+from faena.web.route import Answer, Route
+
+
+def _page(
+    path: str,
+    answer: Answer,
+    needs: Permission | None = Permission.VIEW,
+    *,
+    method: str = "GET",
+    is_for_tenant: bool = False,
+) -> Route:
+    name = f"{answer.__module__.rpartition('.')[2]}.{answer.__name__}"
+    return Route(
+        method=method,
+        path=path,
+        name=name,
+        needs=needs,
+        kind="page",
+        answer=answer,
+        is_for_tenant=is_for_tenant,
+    )
+
+
+def _operations() -> Iterator[Route]:
+    for one in OPERATIONS:
+        yield Route(
+            method=one.method,
+            path=f"/api{one.path}",
+            name=one.name,
+            needs=one.needs,
+            kind="api",
+            answer=one.answer_api,
+            operation=one,
+        )
+        yield Route(
+            method="POST",
+            path=f"/do/{one.name}",
+            name=f"do.{one.name}",
+            needs=one.needs,
+            kind="page",
+            answer=one.answer_form,
+        )
+
+
+ROUTES: Final[tuple[Route, ...]] = (
+    _page("/sign-in", door.sign_in_page, None),
+    _page("/sign-in", door.sign_in, None, method="POST"),
+    _page("/link/{secret}", door.link_page, None),
+    _page("/link", door.use_link, None, method="POST"),
+    _page("/static/{tag}/{name}", door.static, None),
+    _page("/sign-out", door.sign_out, method="POST", is_for_tenant=True),
+    _page("/theme", door.theme, method="POST", is_for_tenant=True),
+    _page("/language", door.language, method="POST", is_for_tenant=True),
+    _page("/account", door.account_page, is_for_tenant=True),
+    _page("/", overview.overview),
+    _page("/queues", queue.queues),
+    _page("/queues/{queue}", queue.queue),
+    _page("/queues/{queue}/jobs", queue.jobs),
+    _page("/queues/{queue}/jobs/{job:path}", job.job, is_for_tenant=True),
+    _page("/dead", dead.dead),
+    _page("/audit", audit.audit, Permission.ADMINISTER),
+    _page("/live/{page}", stream.live),
+    _page("/now/{page}", stream.now),
+    *_operations(),
+)

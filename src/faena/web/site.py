@@ -1,0 +1,29 @@
+"""What all requests of one dashboard share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from faena.web.access.gate import Gate
+from faena.web.audit import Trail
+from faena.web.live import Hub
+from faena.web.recent import Recent
+from faena.web.template import Templates
+
+if TYPE_CHECKING:
+    from faena.app import Faena
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """One app's dashboard."""
+
+    app: Faena
+    gate: Gate
+    trail: Trail
+    hub: Hub
+    recent: Recent
+    templates: Templates
+    environment: str
+    """What kind of installation this is, as its pages say: production, development …"""

@@ -1,0 +1,7 @@
+"""Spanish."""
+
+from __future__ import annotations
+
+from typing import Final
+
+ES: Final[dict[str, str]] = {}

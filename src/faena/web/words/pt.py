@@ -1,0 +1,7 @@
+"""Portuguese."""
+
+from __future__ import annotations
+
+from typing import Final
+
+PT: Final[dict[str, str]] = {}
