@@ -53,8 +53,8 @@ CATALOGUE: Final[Mapping[str, tuple[str, str]]] = {
     "tenants": ("tenants", "Show the tenants of a queue, or change settings of one."),
     "tokens": ("users", "Tokens of programs that use the admin API."),
     "upstreams": ("upstreams", "List upstreams and their breakers, or call a panic."),
-    "what-if": ("advice", "Replay what came to a queue with other slots, limits or weights."),
     "users": ("users", "People who sign in to the dashboard."),
+    "what-if": ("advice", "Replay what came to a queue with other slots, limits or weights."),
     "worker": ("worker", "Run the jobs of the app's queues until SIGTERM or Ctrl-C."),
     "workers": ("workers", "Show workers, and the jobs they run."),
 }
