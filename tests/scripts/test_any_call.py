@@ -47,6 +47,7 @@ ELSEWHERE = {
         "history_done",
     ),
     *("cached_read", "sweep_breakers", "forget_upstream", "forget_feature"),
+    *("begin_alerts", "evaluate_alerts", "silence"),
     *("declare_features", "features", "set_feature", "switch_level", "begin_check", "end_check"),
 }
 """Those that write, and have nothing to do with jobs that wait."""

@@ -33,7 +33,8 @@ local function delete_all_keys()
     key('retired'), key('retired_messages'), key('retired_stats'))
   call('UNLINK', key('redrives'), key('desk_alerts'), key('recipients'), key('message_streams'), key('received'),
     key('pending_sends'), key('schedules'), key('schedule_due'), key('upstreams'), key('troubled'),
-    key('features'), key('forgotten'), key('reserved'), key('lots'), key('lot_ends'))
+    key('features'), key('forgotten'), key('reserved'), key('lots'), key('lot_ends'),
+    key('alerts'), key('alert_notices'), key('alert_silences'), key('alert_history'))
   call('UNLINK', key('conf'), key('clock'), key('specs'), key('marks'), key('leases'), key('results'),
     key('holds'), key('waiters'), key('workers'), key('about'), key('events'), key('wake'), key('arrivals'))
 end
