@@ -94,10 +94,9 @@ async def test_while_nothing_happens_it_is_judged_less_often(valkey: Server) -> 
     async with watching(valkey.url, declare) as watch:
         evaluator = await watch.app.evaluator()
         assert await evaluator.run_once() == 30
-        for _ in range(10):
+        watch.clock.advance("30s")
+        while await evaluator.run_once() != QUIET_S:
             watch.clock.advance("30s")
-            await evaluator.run_once()
-        assert await evaluator.run_once() == QUIET_S
         watch.clock.advance("2m")
         assert await evaluator.run_once() == QUIET_S - 120
         watch.clock.advance("2m")
