@@ -20,15 +20,22 @@ if TYPE_CHECKING:
     from faena.limits import Limit
     from faena.middleware import Middleware
     from faena.options import (
+        Alerts,
         Backpressure,
+        Chat,
         DeadLetters,
         Durability,
+        Log,
+        Mail,
         Metrics,
         Order,
         Priority,
         Retain,
+        Rule,
         Settings,
+        Thresholds,
         Unique,
+        Webhook,
     )
     from faena.outcomes import Discard, RateLimited, Snooze, UpstreamUnavailable
     from faena.pool import Pool
@@ -50,6 +57,7 @@ if TYPE_CHECKING:
     from faena.scheduling.view import ScheduleView
     from faena.states import State
     from faena.task import Draft, Task
+    from faena.telemetry.alerts.view import AlertChange, AlertsView, AlertView, SilenceView
     from faena.telemetry.events import Event
     from faena.tenancy.shares import Shares, Waits
     from faena.tenancy.tenants import Tenant, TenantView
@@ -71,7 +79,8 @@ _NAMES = {
     "faena.limits": "Limit",
     "faena.middleware": "Middleware",
     "faena.options": (
-        "Backpressure DeadLetters Durability Metrics Order Priority Retain Settings Unique"
+        "Alerts Backpressure Chat DeadLetters Durability Log Mail Metrics Order Priority Retain "
+        "Rule Settings Thresholds Unique Webhook"
     ),
     "faena.outcomes": "Discard RateLimited Snooze UpstreamUnavailable",
     "faena.pool": "Pool",
@@ -93,6 +102,7 @@ _NAMES = {
     "faena.scheduling.view": "ScheduleView",
     "faena.states": "State",
     "faena.task": "Draft Task",
+    "faena.telemetry.alerts.view": "AlertChange AlertsView AlertView SilenceView",
     "faena.telemetry.events": "Event",
     "faena.tenancy.shares": "Shares Waits",
     "faena.tenancy.tenants": "Tenant TenantView",
@@ -122,11 +132,16 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
+    "AlertChange",
+    "AlertView",
+    "Alerts",
+    "AlertsView",
     "Backpressure",
     "Breaker",
     "Budget",
     "BudgetView",
     "CachedValue",
+    "Chat",
     "CostReport",
     "DeadGroup",
     "DeadLetter",
@@ -158,6 +173,8 @@ __all__ = [
     "Level",
     "LevelView",
     "Limit",
+    "Log",
+    "Mail",
     "Manual",
     "Metrics",
     "Middleware",
@@ -176,20 +193,24 @@ __all__ = [
     "RemoteQueue",
     "Retain",
     "Retry",
+    "Rule",
     "ScheduleView",
     "Settings",
     "Shares",
+    "SilenceView",
     "Snooze",
     "State",
     "Stub",
     "Task",
     "Tenant",
     "TenantView",
+    "Thresholds",
     "Unique",
     "Upstream",
     "UpstreamUnavailable",
     "UpstreamView",
     "Waits",
+    "Webhook",
     "WebhookKey",
     "Worker",
     "WorkerOptions",

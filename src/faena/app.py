@@ -10,6 +10,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
+from faena.alert_registry import QUEUE as NOTICES
+from faena.alert_registry import AlertRegistry
 from faena.deadletter.desk import Desk
 from faena.deadletter.queues import DeskQueues
 from faena.deadletter.redrive import Redrives
@@ -22,7 +24,7 @@ from faena.engine.settings import declaration
 from faena.errors import ConfigError, shown
 from faena.flows import Flow, Group, Plan, chain, chord
 from faena.middleware import Middleware
-from faena.options import DeadLetters, Metrics, build
+from faena.options import Alerts, DeadLetters, Metrics, build
 from faena.options.fields import check_is
 from faena.options.queue import HISTORY
 from faena.queue import Queue
@@ -34,7 +36,6 @@ from faena.sharding.router import Routers
 from faena.task import Draft, Task
 from faena.telemetry.events import Event, follow, read_kinds, read_since
 from faena.telemetry.tracing.choice import check_tracing
-from faena.telemetry_registry import TelemetryRegistry
 from faena.values.duration import Duration, to_s
 from faena.values.ids import IdFactory
 from faena.values.keywords import known_keywords
@@ -48,7 +49,7 @@ if TYPE_CHECKING:  # a program that only enqueues does not load the worker
     from faena.worker.worker import Worker
 
 
-class Faena(TelemetryRegistry):
+class Faena(AlertRegistry):
     """An application's queues, tasks and connection to one broker."""
 
     @known_keywords("app")
@@ -66,6 +67,7 @@ class Faena(TelemetryRegistry):
         dead_letters: DeadLetters | None = None,
         metrics: Metrics | None = None,
         tracing: bool | TracerProvider | None = None,
+        alerts: Alerts | None = None,
     ) -> None:
         """Opens no connection; the first call does.
 
@@ -77,7 +79,8 @@ class Faena(TelemetryRegistry):
         the server's time in tests. `dead_letters` sets automatic retries and alerts for dead jobs,
         `metrics` what pages of metrics have. `tracing` makes spans of OpenTelemetry: by default if
         the program has set a TracerProvider before its first job; with True also if it sets one
-        later; with a provider, by that one; with False never.
+        later; with a provider, by that one; with False never. `alerts` says what is watched and
+        who is told; without, nothing is.
         """
         connection = Connection(
             name=check_name("app", name),
@@ -97,6 +100,7 @@ class Faena(TelemetryRegistry):
         self._services: list[Service] = []
         self._desk_queues = DeskQueues(self._connected, lambda: self.queues, self.new_ids)
         self._renew_ids()
+        self._declare_alerts(alerts)
 
     # -- jobs that belong together ----------------------------------------------------------------
 
@@ -217,7 +221,7 @@ class Faena(TelemetryRegistry):
         from faena.worker.worker import Worker  # noqa: PLC0415 - see above
 
         self.is_traced = True  # look again: a provider may be set now
-        own = [name for name, queue in self.queues.items() if not queue.is_remote]
+        own = [name for name, queue in self.queues.items() if self._is_served(queue)]
         names = [queue.name for queue in self.served_here(own if queues is None else queues)]
         if not names:
             raise ConfigError("a worker must have at least one queue, got none", field="queues")
@@ -255,6 +259,7 @@ class Faena(TelemetryRegistry):
                 scheduler.run,
                 keeper.run,
                 OldLibraries(runtime.engine, self._shards).run,
+                *await self._alert_services(self._send_notices),
                 *self._services,
             ],
             on_outbox=runtime.relay.notify,
@@ -264,6 +269,25 @@ class Faena(TelemetryRegistry):
                 "features": keeper.notify,
             },
         )
+
+    def _is_served(self, queue: Queue) -> bool:
+        """Whether a worker serves it that is not told which queues."""
+        is_notices = self.alert_options is not None and queue.name == NOTICES
+        return not queue.is_remote and not is_notices
+
+    async def _send_notices(self) -> None:
+        """Serve the queue of notices until it is empty."""
+        from faena.worker.options import WorkerOptions  # noqa: PLC0415 - see above
+        from faena.worker.worker import Worker  # noqa: PLC0415
+
+        runtime = await self.runtime()
+        connect = runtime.new_engine(await self._links.address())
+        served = {NOTICES: _served(self.queues[NOTICES], runtime)}
+        options = WorkerOptions(until_empty=True)
+        worker = Worker(
+            runtime.patient_engine, connect, served, options=options, tracing=self.tracing
+        )
+        await worker.run()
 
     async def _shards(self) -> list[str]:
         """The shards of all queues."""

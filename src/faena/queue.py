@@ -23,6 +23,7 @@ from faena.options import (
     QueueOptions,
     Retain,
     TaskOptions,
+    Thresholds,
     build,
 )
 from faena.options.batch import DEFAULT_SIZE, check_batch
@@ -86,6 +87,7 @@ class QueueFields(TypedDict, total=False):
     payload_limit: int
     events_kept: int
     shards: int
+    alerts: Thresholds | None
 
 
 class Queue(QueueReader):

@@ -62,6 +62,7 @@ async def populate_parts(rig: Rig) -> None:
     await populate_upstreams(rig)
     await populate_cached(rig)
     await populate_features(rig)
+    await populate_alerts(rig)
     await populate_access(rig)
 
 
@@ -194,6 +195,23 @@ async def populate_features(rig: Rig) -> None:
     named = {"caller": "y", "id_of_call": "y", "name": "sale", "to": "on"}
     await ask("switch_level", rig.queue, **named, duration_us=60 * SECOND)
     await ask("begin_check", rig.queue, name="pay", owner="o", lease_us=60 * SECOND)
+
+
+async def populate_alerts(rig: Rig) -> None:
+    """One that fires, whose notice is no job yet, one that is pending, and a silence of others."""
+    fires = ["depth", "q", 9, "9 jobs", 5, 20, 4, 16, 0, SECOND, 60 * SECOND, ["ops"], ["ops"]]
+    pends = ["wait", "q", 9, "9 s", 5, -1, 4, -1, 60 * SECOND, 0, 0, ["ops"], []]
+    readings, totals = msgspec.msgpack.encode([fires, pends]), msgspec.msgpack.encode({"dead": 1})
+    ask = rig.engine.ask
+    what = {"subject": "other", "by": "ops", "reason": "r", "duration_us": 60 * SECOND}
+    named = {"caller": "w", "id_of_call": "w", "verb": "begin", "id": "s"}
+    await ask("silence", rig.queue, **named, **what)
+    turn = {"set": "rules", "token": "turn"}
+    times = {"lease_us": 10 * SECOND, "longest_us": 10 * SECOND}
+    await ask("begin_alerts", rig.queue, "q", **turn, **times)
+    named = {**turn, "wait_us": SECOND, "readings": readings}
+    await ask("evaluate_alerts", rig.queue, "q", totals, **named)
+    await ask("begin_alerts", rig.queue, set="begun", token="turn", **times)
 
 
 async def populate_cached(rig: Rig) -> None:

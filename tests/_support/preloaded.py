@@ -14,6 +14,7 @@ for _name in (
     "tests._support.lane_app",
     "tests._support.charging_app",
     "tests._support.feature_app",
+    "tests._support.alert_process",
     "tests._support.schedule_process",
     "tests._support.upstream_app",
     "tests._support.outbox_process",

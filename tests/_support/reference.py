@@ -74,6 +74,13 @@ OPTIONS: Final = (
     Part("Worker", "faena.worker.options:WorkerOptions", "`app.run_worker(…)`"),
     Part("Dead letters", "faena.options.dead_letters:DeadLetters", "`Faena(dead_letters=…)`"),
     Part("Metrics", "faena.options.metrics:Metrics", "`Faena(metrics=…)`"),
+    Part("Alerts", "faena.options.alerts:Alerts", "`Faena(alerts=Alerts(…))`"),
+    Part("Rule", "faena.options.alerts:Rule", "`Alerts(rules={name: Rule(…)})`"),
+    Part("Thresholds", "faena.options.thresholds:Thresholds", "`alerts=Thresholds(…)` of a queue"),
+    Part("Log", "faena.options.channels:Log", "`Alerts(channels=[Log()])`"),
+    Part("Webhook", "faena.options.channels:Webhook", "`Alerts(channels=[Webhook(…)])`"),
+    Part("Chat", "faena.options.channels:Chat", "`Alerts(channels=[Chat(…)])`"),
+    Part("Mail", "faena.options.channels:Mail", "`Alerts(channels=[Mail(…)])`"),
     Part("Postgres", "faena.pg.postgres:Postgres.__init__", "`Postgres(app, …)`"),
     Part("History", "faena.pg.history.option:History", "`Postgres(app, history=History(…))`"),
     Part("Archive", "faena.pg.archive.policy:Archive", "`pg.retain(table, then=Archive(…))`"),
@@ -99,6 +106,10 @@ VALUES: Final = (
         "what hooks get: `@task.on_failure`, `@task.on_dead`",
     ),
     Part("Event", "faena.telemetry.events:Event", "`async for event in app.events()`"),
+    Part("AlertsView", "faena.telemetry.alerts.view:AlertsView", "`await app.alerts()`"),
+    Part("AlertView", "faena.telemetry.alerts.view:AlertView", "`AlertsView.firing`, `.pending`"),
+    Part("SilenceView", "faena.telemetry.alerts.view:SilenceView", "`await app.silence(…)`"),
+    Part("AlertChange", "faena.telemetry.alerts.view:AlertChange", "`AlertsView.history`"),
     Part("Health", "faena.telemetry.health:Health", "`await app.health()`"),
     Part("QueueHealth", "faena.telemetry.health:QueueHealth", "`Health.queues`"),
     Part("Exposition", "faena.telemetry.metrics.exposition:Exposition", "`await app.metrics()`"),
@@ -146,6 +157,7 @@ VARIABLES: Final[Mapping[str, str]] = {
     "FAENA_ENV": "`production` refuses the embedded Valkey",
     "FAENA_BY": "who decides, for commands that are not told `--by`",
     "ENABLE_DLQ_AUTO_RETRY": "true or false: whether dead jobs are retried automatically",
+    "FAENA_ALERTS": "before `_<CHANNEL>_URL`, `_SECRET` or `_PASSWORD`: secrets of a channel",
     "LOG_LEVEL": "of `faena worker`",
     "LOG_FORMAT": "of `faena worker`",
     "FAENA_APP": "MODULE:APP of every command that is given none",
@@ -433,12 +445,9 @@ def _kind(option: click.Option) -> str:
         return "nothing"
     if isinstance(option.type, click.Choice):
         return " or ".join(str(choice) for choice in option.type.choices)
-    variable = f", or {option.envvar}" if option.envvar else ""
-    return (
-        f"{option.metavar or option.type.name}{variable}".lower()
-        if not variable
-        else f"{option.type.name}{variable}"
-    )
+    if option.envvar:
+        return f"{option.type.name}, or {option.envvar}"
+    return f"{option.metavar or option.type.name}".lower()
 
 
 def environment_page() -> str:

@@ -257,6 +257,22 @@ SHAPES: dict[str, list[Args]] = {
         once("switch_level", name="sale", to="on", message="no", duration_us=5, by="ops"),
         once("switch_level", name="sale", to="off"),
     ],
+    "begin_alerts": [
+        said("begin_alerts", "q", "z", set="rules", token="next", lease_us=SECOND, longest_us=9)
+    ],
+    "evaluate_alerts": [
+        said(
+            *("evaluate_alerts", "q", pack({"dead": 2})),
+            set="begun",
+            token="turn",
+            wait_us=SECOND,
+            readings=pack([["depth", "q", 1, "1 job", 5, 9, 4, 8, 0, 0, 0, ["ops"], ["ops"]]]),
+        )
+    ],
+    "silence": [
+        once("silence", verb="begin", id="t", rule="depth", duration_us=9, by="ops", reason="r"),
+        once("silence", verb="end", id="s", by="ops"),
+    ],
     "begin_check": [
         said("begin_check", name=name, owner=owner, lease_us=5)
         for name, owner in (("push", "me"), ("pay", "o"), ("pay", "me"))

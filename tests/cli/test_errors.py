@@ -49,7 +49,7 @@ MODULES = {
 }
 
 USAGE: dict[tuple[str, ...], str] = {
-    ("obliterat",): "no command 'obliterat'; valid: audit, budgets, cancel",
+    ("obliterat",): "no command 'obliterat'; valid: advice, alerts, audit",
     (
         "retry",
     ): "no command 'retry'; 'rerun' runs the same job again, 'dlq retry' retries a dead job",

@@ -13,7 +13,7 @@ from typing import Any
 import click
 import pytest
 
-from faena import Faena, Price, Retry
+from faena import Alerts, Faena, Price, Retry
 from faena.cli.catalogue import CATALOGUE
 from faena.cli.root import roof
 from faena.engine.calls import resilience
@@ -23,7 +23,7 @@ from tests.cli.conftest import Cli
 
 pytestmark = pytest.mark.usefixtures("broker")
 
-app = Faena("walker", "redis://127.0.0.1:1/0")
+app = Faena("walker", "redis://127.0.0.1:1/0", alerts=Alerts())
 mail = app.queue("mail", retry=Retry.never(), fair=True)
 afip = app.upstream("afip", limits=["60/min"], prices=[Price("call", "1 ARS")])
 voice = app.feature("ai.voice", fallback="manual")
@@ -64,6 +64,7 @@ async def seed() -> dict[str, str]:
         engine = (await app.runtime()).engine
         await resilience.declare(engine, {"old": UpstreamOptions().settings()})
         await FeatureCalls(engine).declare({"old": {}}, {})
+        ids["{silence}"] = (await app.silence(lasting="1h", reason="import")).id
         return ids
 
 
@@ -91,6 +92,11 @@ WORDS: dict[str, tuple[str, ...]] = {
     "metrics": (),
     "shards": (),
     "reshard": ("mail", "2"),
+    "alerts list": (),
+    "alerts history": (),
+    "alerts silence": ("depth", "mail", "--for", "1h", "--reason", "import"),
+    "alerts unsilence": ("{silence}",),
+    "alerts test": ("log",),
     "features list": (),
     "features show": ("ai.voice",),
     "features set": ("ai.voice", "offline", "--message", "down", "--for", "1h"),
@@ -156,6 +162,7 @@ LISTS = {
     *("schedules list", "jobs", "cancel", "rerun", "change", "remove", "dlq list", "dlq groups"),
     *("dlq retry", "dlq discard", "dlq resolve", "dlq redrives", "retry-failed", "flow list"),
     *("advice", "groups", "audit", "doctor", "upstreams list", "features levels", "budgets list"),
+    "alerts history",
 }
 
 

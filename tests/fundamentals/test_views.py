@@ -98,6 +98,7 @@ GIVEN = {
         "Limit",
         "Metrics",
     ),
+    *("Alerts", "Chat", "Log", "Mail", "Rule", "Thresholds", "Webhook"),
     *("Escalate", "Fallback", "Manual"),
     *(
         "Budget",

@@ -8,6 +8,7 @@ import pytest
 
 from faena.engine.calls.history import HistoryCalls
 from faena.engine.wire.wire import Wire
+from tests._support.alert_rig import AlertRig
 from tests._support.desk_rig import DeskRig
 from tests._support.faulty_wire import FaultyWire
 from tests._support.feature_rig import FeatureRig
@@ -63,6 +64,14 @@ async def features(upstreams: UpstreamRig) -> AsyncIterator[FeatureRig]:
     features = FeatureRig(upstreams)
     yield features
     await features.clear()
+
+
+@pytest.fixture
+async def alerts(rig: Rig) -> AsyncIterator[AlertRig]:
+    """Alerts beside the rig's queue, removed afterwards."""
+    alerts = AlertRig(rig)
+    yield alerts
+    await alerts.clear()
 
 
 @pytest.fixture

@@ -48,6 +48,7 @@ ELSEWHERE = {
     ),
     *("cached_read", "sweep_breakers", "forget_upstream", "forget_feature"),
     *("change_account", "count_try", "end_record"),
+    *("begin_alerts", "evaluate_alerts", "silence"),
     *("declare_features", "features", "set_feature", "switch_level", "begin_check", "end_check"),
 }
 """Those that write, and have nothing to do with jobs that wait."""

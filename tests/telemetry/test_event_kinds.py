@@ -17,6 +17,9 @@ BY_EXPRESSION = {
         *("upstream_open", "upstream_half_open", "upstream_recovering", "upstream_closed"),
     },
     "'feature_' .. state": {"feature_healthy", "feature_degraded", "feature_offline"},
+    "'alert_' .. kind": {
+        *("alert_firing", "alert_escalated", "alert_eased", "alert_resolved"),
+    },
     "'level_' .. to": {"level_on", "level_off"},
     "kind .. '_forgotten'": {"feature_forgotten", "level_forgotten"},
     "'dead_' .. status": {"dead_discarded", "dead_resolved"},
@@ -39,7 +42,9 @@ def recorded() -> set[str]:
     for path in sorted(LUA.rglob("*.lua")):
         for line in path.read_text().splitlines():
             found = re.match(
-                r"\s*(?:record_(?:event|action)|tell_upstream|tell_feature)\((.+?), ", line
+                r"\s*(?:record_(?:event|action)|tell_(?:upstream|feature|alert_event|silence))"
+                r"\((.+?), ",
+                line,
             )
             if found:
                 said = re.fullmatch(r"'(\w+)'", found[1])

@@ -35,8 +35,8 @@ PLAIN = {
         score session settings sliding spend spenders spending spent stats stop stream streams sweep
         table throttled time totals tries try unique upkeep views walk warned
     """,
-    "what is done with features and their checks": """
-        begin set states switch
+    "what is done with features, their checks and alerts": """
+        begin evaluate history notices set silence silences states switch
     """,
     "an adjective of things that are explained": """
         troubled

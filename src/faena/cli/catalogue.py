@@ -12,6 +12,7 @@ from faena.cli.argument import Commands
 
 CATALOGUE: Final[Mapping[str, tuple[str, str]]] = {
     "advice": ("advice", "Tell how many slots queues need."),
+    "alerts": ("alerts", "List alerts that fire, silence them, try a channel."),
     "audit": ("checkup", "Check that the stored data is consistent."),
     "budgets": ("budgets", "List budgets, or report what calls to upstreams cost."),
     "cancel": ("change", "Cancel waiting or running jobs."),

@@ -10,13 +10,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Final
 
+from faena.deadletter.conditions import conditions
 from faena.deadletter.desk import Dealt, Desk
 from faena.deadletter.queues import HOUR_US, DeskQueues
-from faena.engine.calls.deadletter import SLICE, DeskCalls, Numbers, Position
+from faena.engine.calls.deadletter import SLICE, DeskCalls, Numbers
 from faena.errors import FaenaError, ScriptError
 from faena.options import DeadLetters
 
@@ -59,7 +60,7 @@ class Upkeep:
         """Retry the dead jobs that are due; returns the ids of the new jobs."""
         made: list[str] = []
         while True:
-            parts = await self._desk_queues.steady(queue, _numbers)
+            parts = await self._desk_queues.steady(queue, read_numbers)
             due = [job for part in parts for job in part.due_now]
             if not due or not self._options.auto_retry:
                 self._seen[queue] = parts
@@ -88,33 +89,18 @@ class Upkeep:
         parts, self._seen = self._seen, {}
         for queue in queues:
             if queue not in parts:
-                parts[queue] = await self._desk_queues.anywhere(queue, _numbers)
-        conditions = self._conditions(parts)
-        if not conditions:
+                parts[queue] = await self._desk_queues.anywhere(queue, read_numbers)
+        found = conditions(self._options, parts)
+        true = {name: one.detail for name, one in found.items() if one.is_true}
+        if not true:
             return []
 
         async def alert(calls: DeskCalls, shards: Sequence[str]) -> list[str]:
-            return await calls.alert(shards[0], conditions)
+            return await calls.alert(shards[0], true)
 
         told = await self._desk_queues.anywhere(min(queues), alert)
         for name in told:
-            _log.warning("alert about dead jobs of all queues: %s %s", name, conditions[name])
-        return told
-
-    def _conditions(self, by_queue: Mapping[str, Sequence[Numbers]]) -> dict[str, str]:
-        """Event name → detail, for every alert whose condition is true."""
-        options, told = self._options, dict[str, str]()
-        parts = [part for some in by_queue.values() for part in some]
-        new = sum(part.new for part in parts)
-        waiting = sum(part.statuses["pending"] for part in parts)
-        queue, oldest = _oldest(by_queue)
-        if options.alert_new is not None and new > options.alert_new:
-            told["dead_surge"] = str(new)
-        if options.alert_waiting is not None and waiting > options.alert_waiting:
-            told["dead_many"] = str(waiting)
-        age_us = options.alert_age_us
-        if age_us is not None and oldest and parts[0].now - float(oldest.score) > age_us:
-            told["dead_old"] = f"{queue}/{oldest.id}"
+            _log.warning("alert about dead jobs of all queues: %s %s", name, true[name])
         return told
 
 
@@ -128,13 +114,6 @@ async def _try(whose: str, look: Callable[[], Awaitable[object]]) -> None:
         _log.exception("dead jobs of %s could not be checked", whose)
 
 
-def _oldest(by_queue: Mapping[str, Sequence[Numbers]]) -> tuple[str, Position | None]:
-    """The oldest pending job, and its queue."""
-    found = [
-        (queue, part.oldest) for queue, some in by_queue.items() for part in some if part.oldest
-    ]
-    return min(found, key=lambda one: one[1].key(), default=("", None))
-
-
-async def _numbers(calls: DeskCalls, shards: Sequence[str], _epoch: int = 0) -> list[Numbers]:
+async def read_numbers(calls: DeskCalls, shards: Sequence[str], _epoch: int = 0) -> list[Numbers]:
+    """The numbers of some shards, for retries and alerts."""
     return [await calls.numbers(shard, new_us=HOUR_US, due=SLICE) for shard in shards]

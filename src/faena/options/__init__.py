@@ -4,8 +4,10 @@ One frozen dataclass per concern. A field keeps what the program wrote; where th
 another form, a second field has it (`lease`, `lease_us`). Nothing here applies an option.
 """
 
+from faena.options.alerts import Alerts, Rule
 from faena.options.backpressure import Backpressure
 from faena.options.batch import BatchOptions
+from faena.options.channels import Channel, Chat, Log, Mail, Webhook
 from faena.options.dead_letters import DeadLetters
 from faena.options.durability import Durability, DurabilityLevel
 from faena.options.enqueue import (
@@ -26,28 +28,37 @@ from faena.options.queue import QueueOptions
 from faena.options.retain import Retain
 from faena.options.settings import SettingFields, Settings
 from faena.options.task import Run, TaskOptions
+from faena.options.thresholds import Thresholds
 from faena.options.unique import Unique, UniqueMode
 
 __all__ = [
     "PRIORITY_TIMEOUT_US",
+    "Alerts",
     "Backpressure",
     "BatchOptions",
+    "Channel",
+    "Chat",
     "DeadLetters",
     "Durability",
     "DurabilityLevel",
     "EnqueueOptions",
+    "Log",
+    "Mail",
     "Metrics",
     "OnConflict",
     "Order",
     "Priority",
     "QueueOptions",
     "Retain",
+    "Rule",
     "Run",
     "SettingFields",
     "Settings",
     "TaskOptions",
+    "Thresholds",
     "Unique",
     "UniqueMode",
+    "Webhook",
     "build",
     "check_conflict",
     "check_tells",

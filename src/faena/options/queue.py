@@ -19,6 +19,7 @@ from faena.options.fields import (
 from faena.options.order import Order
 from faena.options.priority import Priority, priority_of
 from faena.options.retain import Retain
+from faena.options.thresholds import Thresholds
 from faena.retry import Retry
 from faena.values.duration import Duration, to_us
 from faena.values.numbers import keep_whole
@@ -114,6 +115,9 @@ class QueueOptions:
     """Shards that share the queue's lanes, each in its own hash slot: 1 to 64. The number grows at
     run time, too: by `Queue.reshard`, or when a program that declares more uses the queue."""
 
+    alerts: Thresholds | None = None
+    """From which values on the alerts of the app fire for this queue; None: as for all."""
+
     is_fair: bool = field(init=False, repr=False, compare=False)
     """Whether jobs with a tenant are in its lane."""
 
@@ -191,6 +195,8 @@ class QueueOptions:
         check_is("retain", self.retain, Retain)
         if self.backpressure is not None:
             check_is("backpressure", self.backpressure, Backpressure)
+        if self.alerts is not None:
+            check_is("alerts", self.alerts, Thresholds)
 
     def _check_tenant_bounds(self) -> None:
         for name in ("tenant_soft", "tenant_hard"):

@@ -75,6 +75,7 @@ _FIXED: Final[Mapping[str, str]] = {
     "priority": "jobs get it when they are enqueued; set it in code, or change single jobs",
     "retry": "it is read by the process that runs the job; set it in code",
     "payload_limit": "it is checked by the program that enqueues; set it in code",
+    "alerts": "they are judged by the bounds of the program's workers; set them in code",
 }
 
 

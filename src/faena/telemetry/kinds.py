@@ -10,7 +10,7 @@ class Kind(NamedTuple):
 
     name: str
     about: str
-    """job, flow, group, schedule, queue or upstream: what the event's `job` or `value` names."""
+    """job, flow, group, schedule, queue, upstream …: what the event's `job` or `value` names."""
     means: str
 
 
@@ -88,6 +88,12 @@ KINDS: Final = (
     Kind("level_forgotten", "level", "removed by hand"),
     Kind("budget_threshold", "upstream", "how much of a budget is spent; a currency for the total"),
     Kind("budget_used_up", "upstream", "a hard budget has no room for another call; likewise"),
+    Kind("alert_firing", "alert", "fires: its rule and subject; the severity and the value"),
+    Kind("alert_escalated", "alert", "was a warning, and is critical; likewise"),
+    Kind("alert_eased", "alert", "was critical, and is a warning; likewise"),
+    Kind("alert_resolved", "alert", "fires no more; likewise"),
+    Kind("alert_silenced", "alert", "silenced by hand: rule and subject, `*` for any; the reason"),
+    Kind("alert_unsilenced", "alert", "no longer silenced; likewise"),
     Kind("outbox_late", "database", "jobs wait too long in its outbox: how many, and how long"),
     Kind("outbox_on_time", "database", "jobs wait in its outbox no longer than they should"),
     Kind("replica_late", "app", "a process reads from the primary, not from its replica: why"),

@@ -55,6 +55,8 @@ class BudgetView(View, frozen=True, kw_only=True):
     """Whether what is spent and reserved leaves no room for it: some may come back."""
     soft: float | None
     """The share beyond which calls should be frugal; the coming call's estimate counts."""
+    thresholds: tuple[int, ...]
+    """Percents; reaching one is an event, and an alert where there are some."""
     is_each_tenants: bool
     tenant: str | None
     """Whose it is, where each tenant has it: the one asked for, or the one that has spent most."""
@@ -82,7 +84,7 @@ class BudgetView(View, frozen=True, kw_only=True):
 def budget_views(rows: Sequence[BudgetRow]) -> Iterator[BudgetView]:
     """Those of upstreams first, in order of their names."""
     for row in sorted(rows, key=lambda one: (not one.upstream, one.upstream, one.currency)):
-        letter, limit, is_hard, soft, _, is_each = row.settings
+        letter, limit, is_hard, soft, thresholds, is_each = row.settings
         spent, reserved, call = read_micro(row.spent), read_micro(row.reserved), max(1, row.call)
         yield BudgetView(
             upstream=row.upstream or None,
@@ -96,6 +98,7 @@ def budget_views(rows: Sequence[BudgetRow]) -> Iterator[BudgetView]:
             is_used_up=spent + call > limit,
             is_full=spent + reserved + call > limit,
             soft=soft or None,
+            thresholds=tuple(thresholds),
             is_each_tenants=is_each == 1,
             tenant=row.tenant or None,
         )

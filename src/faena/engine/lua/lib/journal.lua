@@ -118,7 +118,7 @@ local NOTERS = {
 local READERS = {
   EXISTS = true, GET = true, HEXISTS = true, HGET = true, HGETALL = true, HKEYS = true, HLEN = true, HMGET = true,
   HSCAN = true, HSTRLEN = true, LINDEX = true, LRANGE = true, MGET = true, PTTL = true, PUBLISH = true, SCARD = true,
-  TIME = true, TYPE = true, XINFO = true, XLEN = true, XRANGE = true, ZCARD = true, ZCOUNT = true, ZMSCORE = true, ZRANDMEMBER = true,
+  TIME = true, TYPE = true, XINFO = true, XLEN = true, XRANGE = true, XREVRANGE = true, ZCARD = true, ZCOUNT = true, ZMSCORE = true, ZRANDMEMBER = true,
   ZRANGE = true, ZRANK = true, ZSCORE = true,
 }
 
