@@ -165,44 +165,23 @@ class _Writer:
     def _vitals(
         self, snapshot: Snapshot, minutes: Mapping[str, Sequence[QueueStatistics]]
     ) -> list[tuple[str, str, str, str, str]]:
-        say, write = self._say, self._figures
-        queues = snapshot.queues
+        say, write, queues = self._say, self._figures, snapshot.queues
         waiting = sum(one.counts.get("ready", 0) for one in queues)
+        deepest = max(queues, default=None, key=lambda one: one.counts.get("ready", 0))
+        most = say("most in {queue}", queue=deepest.queue) if waiting and deepest else ""
         oldest = max((one for one in queues if one.oldest_us), default=None, key=_age)
+        age, where = (oldest.oldest_us, oldest.queue) if oldest else (None, "")
         started = _summed(minutes, "claimed")
-        everything = _together([point for points in minutes.values() for point in points[-15:]])
+        rate = started[-2] if len(started) > 1 else 0
+        failed = _together([point for points in minutes.values() for point in points[-15:]])
+        lately = say("in a quarter of an hour")
         workers = {worker.name for one in queues for worker in one.workers}
         dead = sum(one.counts.get("dead", 0) for one in queues)
-        deepest = max(queues, default=None, key=lambda one: one.counts.get("ready", 0))
         return [
-            (
-                "waiting",
-                say("Waiting"),
-                write.number(waiting),
-                say("most in {queue}", queue=deepest.queue) if waiting and deepest else "",
-                "",
-            ),
-            (
-                "oldest",
-                say("Oldest ready"),
-                write.duration(oldest.oldest_us if oldest else None),
-                oldest.queue if oldest else "",
-                "",
-            ),
-            (
-                "started",
-                say("Started a minute"),
-                write.number(started[-2] if len(started) > 1 else 0),
-                "",
-                spark(started[:-1], 28),
-            ),
-            (
-                "failed",
-                say("Failed attempts"),
-                write.percent(everything.error_rate),
-                say("in a quarter of an hour"),
-                "",
-            ),
+            ("waiting", say("Waiting"), write.number(waiting), most, ""),
+            ("oldest", say("Oldest ready"), write.duration(age), where, ""),
+            ("started", say("Started a minute"), write.number(rate), "", spark(started[:-1], 28)),
+            ("failed", say("Failed attempts"), write.percent(failed.error_rate), lately, ""),
             ("workers", say("Workers"), write.number(len(workers)), "", ""),
             ("dead", say("Dead, to decide"), write.number(dead), "", ""),
         ]
