@@ -64,3 +64,37 @@ async def test_a_header_has_a_name_that_the_broker_takes(declared: Postgres, nam
     words = "enqueue('work', 'anything', '1', headers => %s)"
     with pytest.raises(ArgumentError, match="header name must have 1 to 128 printable"):
         await _enqueue(declared, words, Jsonb({name: "a"}))
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("delay => '1h', expires => now() + interval '1 min'", "expires must be after the job"),
+        ("at => '2030-01-01', expires => '2030-01-01'", "expires must be after the job becomes"),
+        ("headers => (SELECT jsonb_object_agg(n, '') FROM generate_series(1, 65) n)", "at most 64"),
+    ],
+)
+async def test_options_that_the_broker_refuses_are_refused_at_once(
+    declared: Postgres, options: str, words: str
+) -> None:
+    with pytest.raises(ArgumentError, match=words):
+        await _enqueue(declared, f"enqueue('work', 'anything', '1', {options})")
+    with pytest.raises(ArgumentError, match=words):
+        await _enqueue(declared, f"enqueue_many('work', 'anything', '[1]', {options})")
+
+
+async def test_a_job_may_have_expired_when_it_is_enqueued(declared: Postgres) -> None:
+    await _enqueue(declared, "enqueue('work', 'anything', '1', expires => '2020-01-01')")
+
+
+@pytest.mark.parametrize("option", ["tenant", "key", "id"])
+@pytest.mark.parametrize(
+    "sign", ["\u00a0", "\u00ad", "\u200b", "\u2028", "\u2060", "\ufeff", "\x85"]
+)
+async def test_a_label_has_no_sign_that_cannot_be_seen(
+    declared: Postgres, option: str, sign: str
+) -> None:
+    assert not sign.isprintable()
+    with pytest.raises(ArgumentError, match=f"{option} must have 1 to 128 printable"):
+        await _enqueue(declared, f"enqueue('work', 'anything', '1', {option} => %s)", f"a{sign}b")
+    await _enqueue(declared, f"enqueue('work', 'anything', '1', {option} => %s)", "añ日💥b")

@@ -1,4 +1,14 @@
--- What workers do not read is refused: 1.0 for an int, strings that are no datetime, headers without a name.
+-- What workers or the broker do not take is refused: 1.0 for an int, strings that are no datetime, headers without a name.
+
+-- Which signs are spaces depends on the database, and those that cannot be seen are neither spaces nor controls.
+CREATE OR REPLACE FUNCTION faena.check_label(name text, label text) RETURNS void LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+    IF label !~ '^[^[:space:][:cntrl:]]{1,128}$'
+        OR label ~ '[\u0080-\u00A0\u00AD\u061C\u1680\u180E\u2000-\u200F\u2028-\u202F\u205F-\u206F\u3000\uE000-\uF8FF\uFEFF\uFFF9-\uFFFB]'
+    THEN
+        RAISE EXCEPTION '% must have 1 to 128 printable characters and no spaces, got %', name, quote_literal(label);
+    END IF;
+END $$;
 
 CREATE OR REPLACE FUNCTION faena.check_headers(headers jsonb) RETURNS void LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
@@ -7,6 +17,8 @@ DECLARE
 BEGIN
     IF jsonb_typeof(headers) <> 'object' THEN
         RAISE EXCEPTION 'headers must be an object of strings, got %', jsonb_typeof(headers);
+    ELSIF (SELECT count(*) FROM jsonb_object_keys(headers)) > 64 THEN
+        RAISE EXCEPTION 'headers must be at most 64, got %', (SELECT count(*) FROM jsonb_object_keys(headers));
     END IF;
     FOR name, value IN SELECT * FROM jsonb_each(headers) LOOP
         PERFORM faena.check_label('header name', name);
@@ -14,6 +26,37 @@ BEGIN
             RAISE EXCEPTION 'header % must be a string of at most 4096 characters', name;
         END IF;
     END LOOP;
+END $$;
+
+-- What a job has besides its payload, checked; refuses what no worker could run.
+CREATE OR REPLACE FUNCTION faena.job_options(
+    declared faena.tasks, tenant text, key text, delay interval, at timestamptz, expires timestamptz,
+    priority integer, headers jsonb, durability text
+) RETURNS jsonb LANGUAGE plpgsql AS $$
+BEGIN
+    IF durability NOT IN ('outbox', 'broker') OR durability IS NULL THEN
+        RAISE EXCEPTION 'durability must be outbox or broker, got %', durability;
+    ELSIF declared.needs_tenant AND tenant IS NULL THEN
+        RAISE EXCEPTION 'tenant must be given: queue % orders its jobs by tenant', declared.queue;
+    ELSIF declared.needs_key AND key IS NULL THEN
+        RAISE EXCEPTION 'key must be given: queue % orders its jobs by key', declared.queue;
+    ELSIF num_nulls(tenant, key, delay, at, expires, priority, headers) = 7 THEN
+        RETURN '{}';
+    ELSIF priority NOT BETWEEN 1 AND 100 THEN
+        RAISE EXCEPTION 'priority must be 1 to 100, got %', priority;
+    ELSIF delay IS NOT NULL AND at IS NOT NULL THEN
+        RAISE EXCEPTION 'delay and at must not both be given';
+    ELSIF delay < interval '0' THEN
+        RAISE EXCEPTION 'delay must not be negative, got %', delay;
+    ELSIF expires <= coalesce(at, clock_timestamp() + delay) THEN
+        RAISE EXCEPTION 'expires must be after the job becomes ready, got %', expires;
+    END IF;
+    PERFORM faena.check_label('tenant', tenant), faena.check_label('key', key), faena.check_headers(headers);
+    RETURN jsonb_strip_nulls(jsonb_build_object(
+        'at', faena.epoch_us('at', coalesce(at, clock_timestamp() + delay)),
+        'expires', faena.epoch_us('expires', expires),
+        'priority', priority,
+        'headers', headers));
 END $$;
 
 -- `quick` cannot tell 1.0 from 1, so it is not asked about payloads that may have such a number.
