@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import LiteralString, cast
+from typing import Any, LiteralString, cast
 
 import psycopg
 import pytest
@@ -299,3 +299,15 @@ async def test_a_connection_is_of_no_use_after_its_block(pg: Postgres) -> None:
 async def _ask(pg: Postgres) -> None:
     async with pg.transaction() as connection:
         await connection.execute("SELECT 1")
+
+
+@pytest.mark.parametrize("watched", [as_raised, translated])
+def test_answers_of_a_pooler_that_died_are_a_lost_connection(watched: Any) -> None:
+    """The driver itself has found that they fit no question: PostgreSQL has refused nothing."""
+    with (
+        pytest.raises(StoreUnavailable, match="cannot be reached: received 2 results"),
+        watched("x"),
+    ):
+        raise psycopg.InternalError("received 2 results from command 'BEGIN'")
+    with pytest.raises(StoreRejected), translated("x"):
+        raise pg_errors.DataCorrupted("page 7 is damaged")

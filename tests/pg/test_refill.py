@@ -17,7 +17,7 @@ from faena.pg.relay import OutboxRelay
 from faena.pg.settlement import Settlements
 from tests._support.eventually import eventually
 from tests._support.valkey import Server
-from tests._support.working import Working
+from tests._support.working import Working, serving
 
 
 class Program:
@@ -41,7 +41,9 @@ class Program:
         """Enqueue and relay."""
         async with self.pg.transaction() as connection:
             for number in numbers:
-                await self.pg.outbox.enqueue(connection, self.task, number, delay="1h", **options)
+                await self.pg.outbox.enqueue(
+                    connection, self.task, number, **{"delay": "1h", **options}
+                )
         await self.relay()
 
     async def relay(self) -> None:
@@ -53,16 +55,20 @@ class Program:
         assert self.refill is not None
         return await self.refill.run_once()
 
+    async def count(self) -> int:
+        async with self.pg.transaction() as connection:
+            return len(await (await connection.execute("SELECT FROM faena.outbox")).fetchall())
+
     async def mark(self) -> None:
         engine = (await self.app.runtime()).engine
         await engine.command("HSET", self.task.queue, "received", self.recipient, "0-0")
 
 
-def _program(server: Server, namespace: str, database: str, queue: str) -> Program:
+def _program(server: Server, namespace: str, database: str, queue: str, **options: Any) -> Program:
     app = Faena("shop", server.url, namespace=namespace)
     pg = Postgres(app, database, relay=False)
 
-    @app.queue(queue).task
+    @app.queue(queue, **options).task
     async def note(number: int) -> None: ...
 
     return Program(app, pg, note)
@@ -187,6 +193,30 @@ async def test_the_end_of_an_older_look_does_not_hide_one_that_died(
     monkeypatch.setattr(Refill, "_look", interrupted)
     assert await one.look() == 0
     assert await one.look() == 2
+
+
+async def test_jobs_that_end_during_a_look_are_not_lost(
+    server: Server, namespace: str, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They end after its first sweep, and are not kept."""
+    retain, sweep = Retain(completed_count=0), Settlements.sweep
+    one = _program(server, namespace, database, "work", retain=retain)
+
+    async def is_empty() -> bool:
+        return not any((await one.app.queues["work"].counts()).values())
+
+    async def late(self: Settlements) -> None:
+        monkeypatch.setattr(Settlements, "sweep", sweep)
+        await sweep(self)
+        async with serving(one.app):
+            await eventually(is_empty)
+
+    async with one.pg, one.app:
+        await one.start()
+        await one.put(1, 2, delay="0s")
+        monkeypatch.setattr(Settlements, "sweep", late)
+        assert await one.look() == 0
+        assert await one.count() == 0
 
 
 async def test_each_program_looks_after_its_own_queues(

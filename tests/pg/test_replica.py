@@ -16,7 +16,7 @@ from psycopg import errors as pg_errors
 from faena import Event, Faena
 from faena.errors import ConfigError, StoreUnavailable
 from faena.pg import Postgres, replica
-from faena.pg.replica import Line, Replayed, Sample, before_header, lag
+from faena.pg.replica import Line, Replayed, Sample, before_header, behind, lag
 from tests._support.eventually import PATIENCE_S, eventually
 from tests._support.postgres import KILLABLE, QUICK, Cluster, standby
 from tests._support.valkey import Server
@@ -373,3 +373,10 @@ def test_a_position_behind_the_header_of_a_page_is_that_before_it() -> None:
     assert before_header(3 * segment + 40, block, segment) == 3 * segment
     assert before_header(3 * segment + block + 24, block, segment) == 3 * segment + block
     assert before_header(3 * segment + block + 40, block, segment) == 3 * segment + block + 40
+
+
+def test_how_far_a_replica_is_behind_is_told_in_words() -> None:
+    assert behind(7.04) == "it is 7.0 s behind"
+    assert behind(lag(deque(), Replayed(None, None, 0.0, Line(1, 1)), 5.0) or 0.0) == (
+        "nobody knows how far it is behind"
+    )

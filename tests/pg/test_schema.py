@@ -1,11 +1,14 @@
-"""Payloads are checked in SQL as JSON Schema has it: beside a library, on schemas of real types."""
+"""Payloads are checked in SQL as JSON Schema has it, and as workers read them: beside a library and
+beside the codecs, on schemas of real types."""
 
 from __future__ import annotations
 
 import enum
 import json
+import os
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -19,7 +22,7 @@ from hypothesis import strategies as st
 
 from faena.codec import codec_for
 from faena.errors import PayloadError
-from tests._support.postgres import Cluster, shared
+from tests._support.postgres import shared
 from tests._support.search import searching
 
 
@@ -87,18 +90,10 @@ trees = st.recursive(
 
 @pytest.fixture(scope="module")
 def checker() -> Any:
-    cluster: Cluster = shared()
-    with psycopg.connect(cluster.url("schemas"), autocommit=True) as connection:
+    cluster, name = shared(), f"schemas_{os.getpid()}"
+    with psycopg.connect(cluster.create(name, "migrated"), autocommit=True) as connection:
         yield connection
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _database() -> Any:
-    cluster = shared()
-    cluster.drop("schemas")
-    cluster.create("schemas", "migrated")
-    yield
-    cluster.drop("schemas")
+    cluster.drop(name)
 
 
 def errors(connection: Any, schema: Any, value: Any) -> list[str]:
@@ -114,11 +109,94 @@ SCHEMAS = [codec_for(one).schema() for one in TYPES]
 
 @searching(400)
 @given(which=st.sampled_from(range(len(TYPES))), value=trees)
-def test_what_fits_in_sql_fits_by_the_library(checker: Any, which: int, value: Any) -> None:
+def test_what_fits_in_sql_fits_by_the_library_and_is_read_by_workers(
+    checker: Any, which: int, value: Any
+) -> None:
     schema = SCHEMAS[which]
     assert schema is not None
     wanted = [*jsonschema.Draft202012Validator(schema).iter_errors(value)]
-    assert bool(errors(checker, schema, value)) == bool(wanted)
+    fits = not wanted and is_readable(TYPES[which], json.dumps(value))
+    assert (errors(checker, schema, value) == []) == fits
+
+
+def is_readable(type_: Any, raw: str) -> bool:
+    try:
+        codec_for(type_).decode(raw.encode())
+    except PayloadError:
+        return False
+    return True
+
+
+TEXTS = (
+    *("", "1", "1.", ".5", ".", "1e5", "e5", "-1", "nan", "sNaN2", "Infinity", "tomorrow", "a\n"),
+    *("AAAA", "AA==", "AAA=", "AAA", "A===", "AA=A", "A-A_", "AAAA\n"),
+    *("2026-01-01", "2026-01-01T00:00:00", "2026-01-01 00:00:00z", "2026-01-01T00:00:00.1234567Z"),
+    *("2026-01-01T00:00:00+0100", "2026-01-01t00:00:00-23:59", "2026-01-01T00:00:00+24:00"),
+    *("2026-01-01T00:00", "2026-01-01T24:00:00", "2026-01-01T23:59:60Z", "2026-02-30T00:00:00"),
+    *(
+        "0000-01-01T00:00:00Z",
+        "9999-12-31T23:59:59Z",
+        "10000-01-01T00:00:00",
+        "2026-01-01T00:00:00.",
+    ),
+    *("12:00", "12:00:00", "12:00:00Z", "12:00:00.5+02:00", "24:00:00", "23:59:60"),
+    *("P", "P1D", "P1DT", "PT", "PT1H", "-PT1S", "+p1dt1h1m1.5s", "P1W", "P1Y", "P1M", "P1.5D"),
+    *("PT1.5H", "PT1.5H1M", "PT1M1H", "PT1H30S", "PT.5S", "PT1.S", "P1DT1.5M", "P1.5DT1H"),
+)
+TEXT_TYPES: dict[str, Any] = {
+    "datetime": datetime,
+    "with a zone": Annotated[datetime, msgspec.Meta(tz=True)],
+    "without a zone": Annotated[datetime, msgspec.Meta(tz=False)],
+    "time": time,
+    "time with a zone": Annotated[time, msgspec.Meta(tz=True)],
+    "date": date,
+    "duration": timedelta,
+    "decimal": Decimal,
+    "bytes": bytes,
+}
+
+
+@pytest.mark.parametrize("name", TEXT_TYPES)
+def test_sql_takes_the_texts_that_workers_read(checker: Any, name: str) -> None:
+    type_ = TEXT_TYPES[name]
+    schema = codec_for(type_).schema()
+    taken = [one for one in TEXTS if errors(checker, schema, one) == []]
+    assert taken == [one for one in TEXTS if is_readable(type_, json.dumps(one))]
+
+
+@dataclass
+class Visit:
+    at: datetime
+    until: datetime | None
+    of: list[Visit]
+    days: dict[str, tuple[date, timedelta]]
+    photo: bytes = b""
+    stars: Literal[1, 2, 3] = 1
+
+
+VISIT = {"at": "2026-01-01T00:00:00", "until": None, "of": [], "days": {}}
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"at": "soon"}, "at must be a datetime, got 'soon'"),
+        ({"until": "soon"}, "until must be a datetime, got 'soon'"),
+        ({"of": [{**VISIT, "at": "soon"}]}, "of[0].at must be a datetime, got 'soon'"),
+        (
+            {"days": {"a": ["2026-01-01", "1h"]}},
+            "days.a[1] must be a duration such as P1DT2H, got '1h'",
+        ),
+        ({"photo": "?"}, "photo must be a base64 string, got '?'"),
+        ({"stars": 2.0}, "stars must be a whole number without a point, got 2.0"),
+    ],
+)
+def test_a_text_that_no_worker_reads_is_found_wherever_it_is(
+    checker: Any, change: dict[str, Any], words: str
+) -> None:
+    schema = codec_for(Visit).schema()
+    assert errors(checker, schema, VISIT) == []
+    assert errors(checker, schema, {**VISIT, **change}) == [words]
 
 
 @searching(200)
@@ -138,7 +216,7 @@ def test_what_python_makes_fits(checker: Any, value: Invoice) -> None:
         (
             Annotated[datetime, msgspec.Meta(tz=True)],
             "tomorrow",
-            "$ must be a date-time, got 'tomorrow'",
+            "$ must be a datetime with a time zone, got 'tomorrow'",
         ),
         (date, "2026-02-30", "$ must be a date, got '2026-02-30'"),
         (UUID, "x", "$ must be a uuid, got 'x'"),

@@ -8,6 +8,7 @@ import msgspec
 
 from faena.codec.base import Codec, Problem, refusal
 from faena.codec.problem import problem_of, typed_problems
+from faena.codec.strict_schema import strict_schema
 from faena.codec.type_hint import class_of, name_of, unsupported
 from faena.errors import ConfigError, PayloadError
 
@@ -52,7 +53,7 @@ class TypedCodec(Codec[Any]):
     def schema(self) -> dict[str, Any] | None:
         """That of its type; None where a part of it has none."""
         try:
-            return msgspec.json.schema(self._type)
+            return strict_schema(self._type)
         except TypeError:
             return None
 

@@ -23,6 +23,9 @@ _UNAVAILABLE: Final = (
     PoolTimeout,
     OSError,
 )
+_ENDING: Final = (*_UNAVAILABLE, psycopg.InternalError)
+"""The last is the driver's own where it has no code: what a pooler that died has answered fits no
+question."""
 _MISSING: Final = (
     pg_errors.UndefinedTable,
     pg_errors.UndefinedFunction,
@@ -103,7 +106,9 @@ def _is_lost(error: Exception) -> bool:
     """The driver has some of these codes in other classes than those of a lost connection."""
     state = error.sqlstate if isinstance(error, psycopg.Error) else None
     is_ended = state is None or state.startswith("08")
-    return state in _LOST or (isinstance(error, _UNAVAILABLE) and is_ended)
+    return state in _LOST or (
+        isinstance(error, (*_UNAVAILABLE, psycopg.InternalError)) and is_ended
+    )
 
 
 def _is_own(error: psycopg.Error) -> bool:

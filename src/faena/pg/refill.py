@@ -7,6 +7,7 @@ and whose settlement it has not told, become pending again: the relay sends them
     note      in `faena.brokers`, for each queue: this look has begun
     mark      shards that lack it; one that is emptied from now on lacks it again
     look      page by page under the relay's lock: no row is being sent meanwhile
+    sweep     jobs that are missing because they have just ended: their rows go
     note      the servers, if nobody else began a look, and no row was locked
 
 Whatever dies or is lost in between, the next look finds another note, or no mark.
@@ -17,6 +18,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any, Final, NamedTuple
 from uuid import uuid4
 
@@ -46,6 +48,16 @@ class _Found(NamedTuple):
 
     lost: int
     is_over: bool
+
+
+class _Page(NamedTuple):
+    """Some rows, beside what the broker has."""
+
+    missing: list[int]
+    now: datetime
+    """When they were looked at, by the database's clock."""
+    last: int | None
+    """None: there are no more."""
 
 
 class Refill:
@@ -139,17 +151,33 @@ class Refill:
         """Page through the rows; it is not over while one is locked by somebody else."""
         lost, is_over, after = 0, True, 0
         while True:
-            async with self._pg.transaction("refill") as connection:
-                await connection.execute(_LOCK.encode())
-                found = await connection.execute(_SENT.encode(), [one.queue, after])
-                rows = await found.fetchall()
-                missing = await self._missing(one, [job for _, job in rows])
-                gone = [number for number, job in rows if job in missing]
-                made = (await connection.execute(_PENDING, [gone])).rowcount
-            lost, is_over = lost + made, is_over and made == len(gone)
-            if len(rows) < _PAGE:
+            page = await self._page(one, after)
+            if page.missing:
+                await self._settlements.sweep()
+                there, made = await self._lose(page)
+                lost, is_over = lost + made, is_over and made == there
+            if page.last is None:
                 return _Found(lost, is_over=is_over)
-            after = rows[-1][0]
+            after = page.last
+
+    async def _page(self, one: _Shards, after: int) -> _Page:
+        """What the broker does not know. It may have ended since the last sweep."""
+        async with self._pg.transaction("refill") as connection:
+            ((*_, now),) = await (await connection.execute(_LOCK.encode())).fetchall()
+            found = await connection.execute(_SENT.encode(), [one.queue, after])
+            rows = await found.fetchall()
+            missing = await self._missing(one, [job for _, job in rows])
+        last = rows[-1][0] if len(rows) == _PAGE else None
+        return _Page([number for number, job in rows if job in missing], now, last)
+
+    async def _lose(self, page: _Page) -> tuple[int, int]:
+        """Make rows pending that are still there; how many these are, and how many were not locked
+        by somebody else. What a relay has sent again meanwhile is not lost."""
+        async with self._pg.transaction("refill") as connection:
+            await connection.execute(_LOCK.encode())
+            found = await connection.execute(_THERE, [page.missing, page.now])
+            there = [number for (number,) in await found.fetchall()]
+            return len(there), (await connection.execute(_PENDING, [there])).rowcount
 
 
 _KNOWN: Final = "SELECT queue, servers FROM faena.brokers WHERE namespace = %s"
@@ -163,13 +191,14 @@ _END: Final = """
 _LOCK: Final = f"""
     SELECT set_config('lock_timeout', '20s', true),
         set_config('idle_in_transaction_session_timeout', '15s', true),
-        pg_advisory_xact_lock({LOCK})
+        pg_advisory_xact_lock({LOCK}), clock_timestamp()
 """
 """A relay that is frozen is ended within 15 s, and so is this."""
 _SENT: Final = f"""
     SELECT number, id FROM faena.outbox
     WHERE sent_at IS NOT NULL AND queue = %s AND number > %s ORDER BY number LIMIT {_PAGE}
 """  # noqa: S608 - constants
+_THERE: Final = "SELECT number FROM faena.outbox WHERE number = ANY(%s) AND sent_at <= %s"
 _PENDING: Final = """
     UPDATE faena.outbox SET sent_at = NULL WHERE number IN (
         SELECT number FROM faena.outbox WHERE number = ANY(%s) FOR UPDATE SKIP LOCKED)

@@ -19,6 +19,7 @@ import logging
 from collections import deque
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from math import isfinite
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, LiteralString, NamedTuple
 
@@ -106,7 +107,7 @@ class ReplicaView(View, frozen=True, kw_only=True):
     is_usable: bool
     """Whether it answers, and replays what its primary writes."""
     lag_s: float | None
-    """By how many seconds it is behind at most."""
+    """By how many seconds it is behind at most; None if that is unknown."""
     reason: str | None
     """Why all reads go to the primary."""
 
@@ -151,7 +152,8 @@ class Replica:
                 _, lag_s = await self._look(stack, monotonic(), 0.0)
             except _NotUsableError as error:
                 return ReplicaView(is_usable=False, lag_s=None, reason=str(error))
-        return ReplicaView(is_usable=True, lag_s=round(lag_s, 3), reason=None)
+        known = round(lag_s, 3) if isfinite(lag_s) else None
+        return ReplicaView(is_usable=True, lag_s=known, reason=None)
 
     async def close(self) -> None:
         """Close this event loop's connections."""
@@ -174,7 +176,7 @@ class Replica:
                 self._fail(str(error), max_lag_s)
                 return None
             if lag_s > max_lag_s:
-                self._fail(f"it is {lag_s:.1f} s behind", max_lag_s)
+                self._fail(behind(lag_s), max_lag_s)
                 return None
             stack.push_async_exit(own.pop_all())
         self._succeed()
@@ -253,6 +255,11 @@ class Replica:
         task = asyncio.create_task(work())
         self._telling.add(task)
         task.add_done_callback(self._telling.discard)
+
+
+def behind(lag_s: float) -> str:
+    """A replica that has replayed nothing since it was started may be behind by any time."""
+    return f"it is {lag_s:.1f} s behind" if isfinite(lag_s) else "nobody knows how far it is behind"
 
 
 def lag(samples: deque[Sample], replayed: Replayed, now: float) -> float | None:
