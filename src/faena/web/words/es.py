@@ -1,7 +1,0 @@
-"""Spanish."""
-
-from __future__ import annotations
-
-from typing import Final
-
-ES: Final[dict[str, str]] = {}

@@ -1,7 +1,0 @@
-"""Portuguese."""
-
-from __future__ import annotations
-
-from typing import Final
-
-PT: Final[dict[str, str]] = {}
