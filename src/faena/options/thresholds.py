@@ -27,7 +27,7 @@ class Thresholds:
     """
 
     depth: Pair | None = None
-    """Jobs that are ready, delayed or running; (100, 300) unless the app says otherwise."""
+    """Jobs that are ready or blocked; (100, 300) unless the app says otherwise."""
 
     wait: Pair | None = None
     """How long the job that comes first has been ready; ("30s", "2m") unless the app says

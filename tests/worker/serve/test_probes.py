@@ -57,7 +57,7 @@ async def test_a_worker_is_ready_and_healthy_until_it_is_told_to_stop(
         redis = (await get(port, "/health/redis")).document
         assert redis["status"] == "ok"
         assert redis["latency_ms"] > 0
-        assert (await get(port, "/scaling")).status == 501
+        assert (await get(port, "/scaling")).status == 200
         assert (await get(port, "/")).status == 404
         await program.take.enqueue(3600.0)
         await eventually(lambda: _running(port))
