@@ -20,12 +20,17 @@ class Authority:
 
     def terminator(self, port: int, *, name: str = "127.0.0.1", wants_cert: bool = False) -> Proxy:
         """A TLS listener that shows a certificate for `name` and relays to `port`."""
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        self._issuer.issue_cert(name).configure_cert(context)
+        context = self.server_context(name)
         if wants_cert:
             self._issuer.configure_trust(context)
             context.verify_mode = ssl.CERT_REQUIRED
         return Proxy(port, tls=context)
+
+    def server_context(self, name: str = "127.0.0.1") -> ssl.SSLContext:
+        """Of a server that shows a certificate for `name`."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self._issuer.issue_cert(name).configure_cert(context)
+        return context
 
     def client_cert(self, directory: Path) -> Path:
         """A file with a client certificate and its key."""

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import smtplib
 import ssl
+from contextlib import suppress
 from datetime import UTC, datetime
 from email.message import EmailMessage
 from email.utils import format_datetime
@@ -59,11 +60,15 @@ def _send(mail: EmailMessage, channel: Mail, password: str | None) -> None:
         server = smtplib.SMTP_SSL(channel.host, channel.port, timeout=TIMEOUT_S, context=tls)
     else:
         server = smtplib.SMTP(channel.host, channel.port, timeout=TIMEOUT_S)
-    with server:
+    try:
         if channel.tls == "starttls":
             server.starttls(context=tls)
         if channel.user is not None and password is not None:
             server.login(channel.user, password)
         refused = server.send_message(mail)
+    finally:  # whatever is said to a goodbye, a mail that was accepted was accepted
+        with suppress(smtplib.SMTPException, OSError):
+            server.quit()
+        server.close()
     if refused:  # to send it again would send it twice to the others
         _log.warning("an alert was refused for %d of %d recipients", len(refused), len(channel.to))

@@ -1,7 +1,8 @@
 """One HTTP POST to an address outside, that cannot be led to an address inside.
 
 The name is resolved once, all of its addresses must be global ones, and the connection is made to
-one of these; nothing is followed. A channel that allows private addresses skips only the check.
+the first of these that takes it; nothing is followed. A channel that allows private addresses skips
+only the check.
 """
 
 from __future__ import annotations
@@ -10,8 +11,7 @@ import asyncio
 import ipaddress
 import socket
 import ssl
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
@@ -19,6 +19,8 @@ from faena.options.channels import check_url
 from faena.telemetry.alerts.failure import Refused, Undelivered
 
 TIMEOUT_S: Final = 10.0
+_CONNECT_S: Final = 3.0
+"""How long one of several addresses may take; some may be out of reach from here."""
 _LONGEST_LINE: Final = 4_096
 _PERMANENT: Final = range(400, 500)
 _BUSY: Final = frozenset({408, 425, 429})
@@ -31,8 +33,8 @@ async def post(url: str, body: bytes, headers: Mapping[str, str], *, allow_priva
     parts = urlsplit(url)
     try:
         async with asyncio.timeout(TIMEOUT_S):
-            address = await _address(parts, allow_private=allow_private)
-            status = await _exchange(parts, address, _head(parts, body, headers) + body)
+            addresses = await _addresses(parts, allow_private=allow_private)
+            status = await exchange(parts, addresses, _head(parts, body, headers) + body)
     except TimeoutError:
         raise Undelivered(f"there must be an answer within {TIMEOUT_S:g} s, got none") from None
     except (OSError, EOFError, ValueError) as error:
@@ -43,7 +45,7 @@ async def post(url: str, body: bytes, headers: Mapping[str, str], *, allow_priva
         raise Undelivered(f"the receiver must accept the notice, got status {status}")
 
 
-async def _address(parts: SplitResult, *, allow_private: bool) -> str:
+async def _addresses(parts: SplitResult, *, allow_private: bool) -> list[str]:
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(parts.hostname, _port(parts), type=socket.SOCK_STREAM)
     addresses = [str(address[0]) for *_, address in found]
@@ -53,7 +55,7 @@ async def _address(parts: SplitResult, *, allow_private: bool) -> str:
             "the address of the receiver must be global, got a private or local one: "
             "allow_private=True permits it"
         )
-    return addresses[0]
+    return list(dict.fromkeys(addresses))
 
 
 def is_global(address: str) -> bool:
@@ -83,15 +85,13 @@ def _head(parts: SplitResult, body: bytes, headers: Mapping[str, str]) -> bytes:
     return "\r\n".join([*lines, "", ""]).encode("ascii")
 
 
-async def _exchange(parts: SplitResult, address: str, request: bytes) -> int:
-    tls = ssl.create_default_context() if parts.scheme == "https" else None
-    reader, writer = await asyncio.open_connection(
-        address,
-        _port(parts),
-        ssl=tls,
-        server_hostname=parts.hostname if tls else None,
-        limit=_LONGEST_LINE,
-    )
+async def exchange(parts: SplitResult, addresses: Sequence[str], request: bytes) -> int:
+    """The status that the receiver answers, at one of its addresses.
+
+    What it does after its answer is not waited for: one that keeps the connection open would make
+    a notice that it has accepted look lost, and get it again.
+    """
+    reader, writer = await _connected(parts, addresses)
     try:
         writer.write(request)
         await writer.drain()
@@ -101,6 +101,30 @@ async def _exchange(parts: SplitResult, address: str, request: bytes) -> int:
             raise ValueError(version)
         return int(status)
     finally:
-        writer.close()
-        with suppress(OSError):
-            await writer.wait_closed()
+        writer.transport.abort()
+
+
+async def _connected(
+    parts: SplitResult, addresses: Sequence[str]
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    *others, last = addresses
+    for address in others:
+        try:
+            async with asyncio.timeout(_CONNECT_S):
+                return await _connect(parts, address)
+        except OSError:  # TimeoutError is one
+            continue
+    return await _connect(parts, last)
+
+
+async def _connect(
+    parts: SplitResult, address: str
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    tls = ssl.create_default_context() if parts.scheme == "https" else None
+    return await asyncio.open_connection(
+        address,
+        _port(parts),
+        ssl=tls,
+        server_hostname=parts.hostname if tls else None,
+        limit=_LONGEST_LINE,
+    )
