@@ -8,13 +8,8 @@ Where they cannot be installed, tests that need them are skipped, unless FAENA_R
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import json
-import os
-import shutil
 import subprocess
-import tempfile
 import time
 import urllib.error
 import urllib.parse
@@ -23,56 +18,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-import pytest
-
+from tests._support import debian
 from tests._support.eventually import PATIENCE_S
 from tests._support.valkey import free_port
-
-_UPDATE_S, _INSTALL_S = 60, 180
 
 
 def needed() -> None:
     """Skip the test where there is no Prometheus, or fail it if it must not be skipped."""
-    if _is_there() or _installed():
-        return
-    missing = "Debian's prometheus is not installed, and cannot be"
-    if "prometheus" in os.environ.get("FAENA_REQUIRED", "").split():
-        pytest.fail(missing)
-    pytest.skip(missing)
-
-
-def _is_there() -> bool:
-    return bool(shutil.which("prometheus") and shutil.which("promtool"))
-
-
-def _installed() -> bool:
-    """Install it, unless another process has done so meanwhile."""
-    if os.geteuid() != 0 or shutil.which("apt-get") is None:
-        return False
-    with (Path(tempfile.gettempdir()) / "faena-apt.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not _is_there():
-            _install()
-        return _is_there()
-
-
-def _install() -> None:
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        _apt(_UPDATE_S, "update")
-        _apt(_INSTALL_S, "install", "-y", "--no-install-recommends", "prometheus")
-
-
-def _apt(within_s: float, *words: str) -> None:
-    # In runlevel 1 Debian starts no service.
-    environ = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "RUNLEVEL": "1"}
-    subprocess.run(
-        ["apt-get", "-qq", *words],
-        env=environ,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        check=False,
-        timeout=within_s,
-    )
+    debian.needed("prometheus", "prometheus", "promtool")
 
 
 def promtool(*words: str) -> None:

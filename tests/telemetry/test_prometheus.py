@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import uvicorn
 from deploy.monitoring.dashboard import DASHBOARDS
 from deploy.monitoring.page import ROOT
 from deploy.monitoring.rule import RECORDED
 
 from faena import Budget, Faena, Job, Price, Retry
-from faena.contrib.metrics import MetricsEndpoint, metrics_endpoint
+from faena.contrib.metrics import metrics_endpoint
 from tests._support.eventually import eventually
 from tests._support.prometheus import Prometheus, needed
-from tests._support.valkey import Server, free_port
+from tests._support.served import served
+from tests._support.valkey import Server
 from tests._support.working import serving
 
 UP = 'count(up{job=~"faena.*"} == 1) == 2'
@@ -52,27 +51,6 @@ def declare(app: Faena) -> Any:
             raise ConnectionError("not yet")
 
     return send
-
-
-class _Server(uvicorn.Server):
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
-
-
-@asynccontextmanager
-async def served(endpoint: MetricsEndpoint) -> AsyncGenerator[str]:
-    """The page on a free port; its address."""
-    port = free_port()
-    settings = uvicorn.Config(endpoint, port=port, lifespan="off", log_level="warning")
-    server = _Server(settings)
-    running = asyncio.create_task(server.serve())
-    await eventually(lambda: server.started)
-    try:
-        yield f"127.0.0.1:{port}"
-    finally:
-        server.should_exit = True
-        await running
 
 
 def asked(query: str) -> str:

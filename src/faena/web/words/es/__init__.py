@@ -4,8 +4,22 @@ from __future__ import annotations
 
 from typing import Final
 
+from faena.web.words.es.audit import AUDIT
+from faena.web.words.es.common import COMMON
+from faena.web.words.es.dead import DEAD
+from faena.web.words.es.door import DOOR
+from faena.web.words.es.job import JOB
+from faena.web.words.es.overview import OVERVIEW
+from faena.web.words.es.queue import QUEUE
 from faena.web.words.es.shell import SHELL
 
 ES: Final[dict[str, str]] = {
+    **COMMON,
     **SHELL,
+    **DOOR,
+    **OVERVIEW,
+    **QUEUE,
+    **JOB,
+    **DEAD,
+    **AUDIT,
 }

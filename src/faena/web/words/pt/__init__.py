@@ -4,8 +4,22 @@ from __future__ import annotations
 
 from typing import Final
 
+from faena.web.words.pt.audit import AUDIT
+from faena.web.words.pt.common import COMMON
+from faena.web.words.pt.dead import DEAD
+from faena.web.words.pt.door import DOOR
+from faena.web.words.pt.job import JOB
+from faena.web.words.pt.overview import OVERVIEW
+from faena.web.words.pt.queue import QUEUE
 from faena.web.words.pt.shell import SHELL
 
 PT: Final[dict[str, str]] = {
+    **COMMON,
     **SHELL,
+    **DOOR,
+    **OVERVIEW,
+    **QUEUE,
+    **JOB,
+    **DEAD,
+    **AUDIT,
 }

@@ -1,0 +1,48 @@
+"""Words that several pages have, in Spanish."""
+
+from __future__ import annotations
+
+from typing import Final
+
+COMMON: Final[dict[str, str]] = {
+    "ready": "listo",
+    "delayed": "aplazado",
+    "blocked": "bloqueado",
+    "running": "en curso",
+    "completed": "completado",
+    "dead": "muerto",
+    "cancelled": "cancelado",
+    "pending": "pendiente",
+    "resolved": "resuelto",
+    "discarded": "descartado",
+    "retried": "reintentado",
+    "held": "retenido",
+    "viewer": "lector",
+    "operator": "operador",
+    "admin": "administrador",
+    "owner": "propietario",
+    "Queue": "Cola",
+    "Queues": "Colas",
+    "Job": "Trabajo",
+    "Jobs": "Trabajos",
+    "Task": "Tarea",
+    "Tenant": "Cliente",
+    "Error": "Error",
+    "Status": "Estado",
+    "Worker": "Worker",
+    "Workers": "Workers",
+    "Holds": "Retenciones",
+    "Slots": "Lugares",
+    "Waiting": "En espera",
+    "Actions": "Acciones",
+    "Next": "Siguiente",
+    "Older": "Anteriores",
+    "Cancel": "Cancelar",
+    "Leave it": "Dejarlo así",
+    "Why not": "Por qué",
+    "Reason": "Motivo",
+    "Resume": "Liberar",
+    "in {time}": "en {time}",
+    "{time} ago": "hace {time}",
+    "To the overview": "Al resumen",
+}

@@ -1,0 +1,48 @@
+"""Words that several pages have, in Portuguese."""
+
+from __future__ import annotations
+
+from typing import Final
+
+COMMON: Final[dict[str, str]] = {
+    "ready": "pronto",
+    "delayed": "adiado",
+    "blocked": "bloqueado",
+    "running": "em execução",
+    "completed": "concluído",
+    "dead": "morto",
+    "cancelled": "cancelado",
+    "pending": "pendente",
+    "resolved": "resolvido",
+    "discarded": "descartado",
+    "retried": "tentado de novo",
+    "held": "retido",
+    "viewer": "leitor",
+    "operator": "operador",
+    "admin": "administrador",
+    "owner": "proprietário",
+    "Queue": "Fila",
+    "Queues": "Filas",
+    "Job": "Job",
+    "Jobs": "Jobs",
+    "Task": "Tarefa",
+    "Tenant": "Cliente",
+    "Error": "Erro",
+    "Status": "Estado",
+    "Worker": "Worker",
+    "Workers": "Workers",
+    "Holds": "Retenções",
+    "Slots": "Vagas",
+    "Waiting": "Em espera",
+    "Actions": "Ações",
+    "Next": "Próxima",
+    "Older": "Anteriores",
+    "Cancel": "Cancelar",
+    "Leave it": "Deixar como está",
+    "Why not": "Por quê",
+    "Reason": "Motivo",
+    "Resume": "Liberar",
+    "in {time}": "em {time}",
+    "{time} ago": "há {time}",
+    "To the overview": "Ao resumo",
+}
