@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import re
 import subprocess
@@ -19,6 +20,8 @@ from faena.cli.root import roof
 from faena.engine.calls import resilience
 from faena.engine.calls.features import FeatureCalls
 from faena.resilience.upstream_options import UpstreamOptions
+from faena.web.access.account import Account, Accounts
+from faena.web.access.role import Role
 from tests.cli.conftest import Cli
 
 pytestmark = pytest.mark.usefixtures("broker")
@@ -29,6 +32,7 @@ afip = app.upstream("afip", limits=["60/min"], prices=[Price("call", "1 ARS")])
 voice = app.feature("ai.voice", fallback="manual")
 app.level("busy", {"ai.voice": "offline"})
 TARGET = f"{__name__}:app"
+PASSWORD = "a long word 7"
 
 
 @mail.task
@@ -64,6 +68,10 @@ async def seed() -> dict[str, str]:
         engine = (await app.runtime()).engine
         await resilience.declare(engine, {"old": UpstreamOptions().settings()})
         await FeatureCalls(engine).declare({"old": {}}, {})
+        accounts = Accounts(engine)
+        await accounts.add_user(Account(name="ana", role=Role.VIEWER), PASSWORD)
+        token, _ = await accounts.add_token(Account(name="ci", role=Role.VIEWER))
+        ids["{token}"] = token.id
         ids["{silence}"] = (await app.silence(lasting="1h", reason="import")).id
         return ids
 
@@ -151,15 +159,23 @@ WORDS: dict[str, tuple[str, ...]] = {
     "events": ("--since", "start", "--limit", "1"),
     "health": (),
     "status": (),
+    "users list": (),
+    "users add": ("bea", "--role", "operator"),
+    "users password": ("ana",),
+    "users remove": ("ana",),
+    "tokens list": (),
+    "tokens add": ("ci", "--for", "1h"),
+    "tokens remove": ("{token}",),
 }
 """A command line for every command that ends by itself."""
 
-SERVICES = {"worker", "dev"}
+SERVICES = {"worker", "dev", "dashboard"}
 """Those that run until they are told to stop: see their own tests."""
 
 LISTS = {
     *("queues", "workers", "tasks", "pause", "resume", "clean", "tenants show", "shares", "shards"),
     *("schedules list", "jobs", "cancel", "rerun", "change", "remove", "dlq list", "dlq groups"),
+    *("users list", "tokens list"),
     *("dlq retry", "dlq discard", "dlq resolve", "dlq redrives", "retry-failed", "flow list"),
     *("advice", "groups", "audit", "doctor", "upstreams list", "features levels", "budgets list"),
     "alerts history",
@@ -246,8 +262,11 @@ def test_every_command_refuses_an_unknown_option(path: str, cli: Cli) -> None:
 
 
 @pytest.mark.parametrize("path", WORDS)
-def test_every_command_prints_one_json_document_of_one_shape(path: str, cli: Cli) -> None:
+def test_every_command_prints_one_json_document_of_one_shape(
+    path: str, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ids = asyncio.run(seed())
+    monkeypatch.setattr(sys, "stdin", io.StringIO(f"{PASSWORD}\n"))
     words = [ids.get(word, word) for word in WORDS[path]]
     code, out, err = cli(*path.split(), *words, "--json")
     is_sick = path == "doctor"  # a server without persistence

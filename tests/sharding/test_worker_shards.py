@@ -222,7 +222,7 @@ async def test_a_worker_serves_all_shards_or_those_of_one_kind(
 async def test_a_worker_without_a_shard_waits_for_one(
     settle: Settle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(health_checks, "_EVERY_S", 0.01)
+    monkeypatch.setattr(health_checks, "EVERY_S", 0.01)
     sharded = settle(MAIN)
     async with sharded.working(serves="dedicated") as worker:
         await sharded.put(MAIN)

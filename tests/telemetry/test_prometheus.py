@@ -118,6 +118,7 @@ def test_a_prometheus_that_is_missing_fails_where_it_is_required(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("FAENA_REQUIRED", raising=False)
     with pytest.raises(pytest.skip.Exception, match="prometheus is not installed"):
         needed()
     monkeypatch.setenv("FAENA_REQUIRED", "other prometheus")

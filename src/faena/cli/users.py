@@ -35,7 +35,10 @@ _payloads = click.option("--payloads", is_flag=True, help="Show payloads, result
     epilog=example("faena users shop.tasks:app", "faena users add ana --role owner"),
 )
 def users() -> None:
-    """People who sign in to the dashboard: list, add, change or remove them."""
+    """People who sign in to the dashboard: list, add, change or remove them.
+
+    MODULE:APP alone lists them; every command takes --json.
+    """
 
 
 @click.group(
@@ -43,7 +46,10 @@ def users() -> None:
     epilog=example("faena tokens shop.tasks:app", "faena tokens add ci --role operator --for 90d"),
 )
 def tokens() -> None:
-    """Tokens of programs that use the admin API: list, add or remove them."""
+    """Tokens of programs that use the admin API: list, add or remove them.
+
+    MODULE:APP alone lists them; every command takes --json.
+    """
 
 
 @users.command("list", epilog=example("faena users list"))

@@ -53,8 +53,9 @@ async def stalls(engine: Engine, progress: Progress, free: Callable[[str], int])
     for wait in progress.stalled:
         ready = await _ready(engine, wait.shard)
         if ready:
+            jobs = "job is" if ready == 1 else "jobs are"
             found.append(
-                f"queue {queue_of(wait.shard)}: {ready} jobs are ready, {free(wait.shard)} slots "
+                f"queue {queue_of(wait.shard)}: {ready} {jobs} ready, {free(wait.shard)} slots "
                 f"are free and nothing holds the queue, but this worker has claimed nothing for "
                 f"{wait.seconds:.0f} s"
             )

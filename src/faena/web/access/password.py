@@ -24,11 +24,12 @@ class Passwords:
 
     def __init__(self) -> None:
         self._room = asyncio.Semaphore(_at_a_time)
-        self._nobody = _hasher.hash("nobody")
+        self._nobody = ""
 
     async def is_right(self, kept: str, password: str) -> bool:
         """Whether it is the password; takes as long if there is no such user (`kept` is empty)."""
         async with self._room:
+            self._nobody = self._nobody or await hash_of("nobody")
             return await asyncio.to_thread(_verify, kept or self._nobody, password) and bool(kept)
 
 
