@@ -19,7 +19,18 @@ _OF_A_KEY: Final = (
     *("HINCRBYFLOAT", "HKEYS", "HLEN", "HMGET", "HSCAN", "HSET", "HSETNX", "HSTRLEN", "LINDEX"),
     *("LPOP", "LRANGE", "LSET", "MGET", "PERSIST", "PEXPIRE", "PEXPIREAT", "PEXPIRETIME", "PTTL"),
     *("RENAME", "RPUSH", "SADD", "SCARD", "SET", "SMISMEMBER", "SREM", "TYPE", "UNLINK", "XADD"),
-    *("XDEL", "XLEN", "XRANGE", "XREVRANGE", "XTRIM", "ZADD", "ZCARD", "ZCOUNT", "ZINCRBY", "ZMSCORE"),
+    *(
+        "XDEL",
+        "XLEN",
+        "XRANGE",
+        "XREVRANGE",
+        "XTRIM",
+        "ZADD",
+        "ZCARD",
+        "ZCOUNT",
+        "ZINCRBY",
+        "ZMSCORE",
+    ),
     *("ZPOPMIN", "ZRANDMEMBER", "ZRANGE", "ZRANK", "ZREM", "ZREMRANGEBYSCORE", "ZSCORE"),
 )
 _LINES: Final = {

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from typing import Final
+
+_DASH: Final = 6
 
 
 def spark(values: Sequence[float], height: int = 24) -> str:
@@ -39,14 +42,16 @@ def parts(numbers: Sequence[tuple[str, int]], most: int) -> list[tuple[str, floa
 
 
 def line(values: Sequence[float | None], most: float, width: int = 600, height: int = 140) -> str:
-    """A line in a chart: a gap where there is no value; `most` is its top."""
+    """A line in a chart: a gap where there is no value, a dash for one alone; `most` is its top."""
     step, found, is_drawn = width / max(1, len(values) - 1), list[str](), False
     for at, value in enumerate(values):
         if value is None:
             is_drawn = False
             continue
         y = (height - 2) * (1 - max(0.0, value) / most) + 1 if most else height - 1
-        found.append(f"{'L' if is_drawn else 'M'}{at * step:.4g},{y:.4g}")
+        is_alone = not is_drawn and (at + 1 == len(values) or values[at + 1] is None)
+        point = f"{at * step - _DASH / 2 * is_alone:.4g},{y:.4g}"
+        found.append(f"{'L' if is_drawn else 'M'}{point}{f'h{_DASH}' * is_alone}")
         is_drawn = True
     return "".join(found)
 
