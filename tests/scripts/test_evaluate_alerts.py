@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from faena.engine.calls.alerts import Reading
+from faena.engine.calls.alerts import AlertCalls, Reading
 from faena.engine.calls.resilience import SHARD
 from tests._support.alert_rig import INTERVAL_S, AlertRig, reading
 from tests._support.rig import SECOND
@@ -117,6 +117,49 @@ async def test_what_others_watch_stays_until_they_are_gone_for_ten_minutes(
     assert await alerts.level() == "warning"
     alerts.clock.go(600)
     assert await alerts.told() == ["ops warning: resolved"]
+
+
+async def judge_by(alerts: AlertRig, others: AlertCalls, *values: float) -> list[str]:
+    """What programs with other rules tell of such values."""
+    turn = await alerts.begin(calls=others)
+    told = await others.evaluate(turn, [reading(value) for value in values], {}) or {}
+    if told:
+        await others.sent(list(told))
+    return [change.kind for notice in told.values() for change in notice.changes]
+
+
+async def test_two_programs_that_see_other_values_do_not_tell_each_others_alerts_in_turn(
+    alerts: AlertRig,
+) -> None:
+    """As two modules of an app with other queues, or a deployment that changes a bound."""
+    others = alerts.of("others")
+    assert await alerts.told(60) == ["ops warning: firing"]
+    for _ in range(3):
+        assert await judge_by(alerts, others, 0) == []
+        assert await alerts.told(60) == []
+    assert await judge_by(alerts, others, 120) == ["escalated", "escalated"]
+    assert await alerts.told(0) == []
+    assert await judge_by(alerts, others, 0) == ["resolved", "resolved"]
+    assert await alerts.level() == ""
+
+
+async def test_what_programs_that_are_gone_have_raised_others_lower(alerts: AlertRig) -> None:
+    """As after a deployment with other rules."""
+    others = alerts.of("others")
+    assert await judge_by(alerts, others, 60) == ["firing"]
+    alerts.clock.go(30)
+    assert await alerts.told(0) == []
+    alerts.clock.go(90)
+    assert await alerts.told(0) == ["ops warning: resolved"]
+
+
+async def test_of_each_minute_the_first_totals_are_kept(alerts: AlertRig) -> None:
+    alerts.clock.go(60 - alerts.clock.now // SECOND % 60 - INTERVAL_S)
+    await alerts.judge(totals={"mail": {"dead": 1}})
+    await alerts.judge(totals={"mail": {"dead": 5}})
+    alerts.clock.go(4 * 60 + 50)
+    turn = await alerts.begin("mail")
+    assert turn.lately == {"mail": {"dead": 1}}
 
 
 async def test_without_room_for_notices_it_is_told_later(alerts: AlertRig) -> None:

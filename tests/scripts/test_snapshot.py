@@ -72,3 +72,11 @@ async def test_a_queue_that_is_not_there_is_empty(rig: Rig) -> None:
     seen = await read_shard(rig.engine, "q")
     assert set(seen.counts.values()) == {0}
     assert (seen.holds, seen.workers, seen.totals, seen.ready_since) == ((), (), {}, None)
+
+
+async def test_a_hold_that_is_over_is_none_though_nobody_has_swept_it_away(rig: Rig) -> None:
+    await rig.engine.hold("q", "pause", 10 * SECOND, "ops")
+    assert len((await read_shard(rig.engine, "q")).holds) == 1
+    rig.clock.go(10)
+    assert (await read_shard(rig.engine, "q")).holds == ()
+    assert (await rig.engine.overview("q")).holds == ()

@@ -94,6 +94,40 @@ async def test_a_held_queue_is_not_silent(valkey: Server) -> None:
         assert await watch.judge("1h") == []
 
 
+@pytest.mark.parametrize("why", ["max_running", "tenant_max_running", "tenant_held"])
+async def test_a_queue_whose_jobs_must_wait_for_another_is_not_silent(
+    valkey: Server, why: str
+) -> None:
+    """A long job, or a tenant that an operator holds: workers with room rightly claim nothing."""
+
+    def declare(app: Faena) -> None:
+        bounds = {why: 1} if why != "tenant_held" else {}
+        alerts = Thresholds(wait=OFF, stalled=OFF)
+        plain(app, lease="1h", alerts=alerts, **bounds)
+
+    async with watching(valkey.url, declare) as watch:
+        mail = watch.app.queues["mail"]
+        await mail.tasks["work"].enqueue_many([1] * 2, tenant="acme")
+        if why == "tenant_held":
+            await mail.tenant("acme").hold(reason="abuse")
+        for _ in range(8):
+            await sweep(watch, 5)
+            assert await watch.judge("1m") == []
+        if why == "tenant_held":
+            await mail.tenant("acme").release()
+            assert await watch.judge("1m") == ["silent mail critical firing"]
+
+
+async def sweep(watch: Watch, want: int) -> None:
+    """A worker with ten slots is there, and takes what it is given."""
+    from faena.engine.scripts import Turn
+
+    engine = (await watch.app.runtime()).engine
+    about = "1 0.1.0 library slots=10 host"
+    lasting = {"is_sweep": True, "next_sweep_us": 600_000_000, "about": about}
+    await engine.exchange("mail", "w", "w", Turn(f"call{watch.clock()}", want, **lasting))
+
+
 async def test_error_rate_of_the_last_five_minutes(valkey: Server) -> None:
     def declare(app: Faena) -> None:
         plain(app, retry=Retry.fixed("1s", attempts=1))

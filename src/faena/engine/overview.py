@@ -71,7 +71,7 @@ def read_overview(shard: str, reply: Sequence[Any]) -> Overview:
         at=now,
         counts=pairs(counts),
         dealt_with=pairs(dealt),
-        holds=read_holds(holds),
+        holds=read_holds(holds, now),
         settings=text_pairs(conf),
         workers=read_workers(workers, about),
         enqueued=int(totals.get("enqueued", 0)),
@@ -79,9 +79,13 @@ def read_overview(shard: str, reply: Sequence[Any]) -> Overview:
     )
 
 
-def read_holds(flat: Sequence[Any]) -> tuple[Hold, ...]:
-    """Holds as the server keeps them: reason, text, reason, text …"""
-    return tuple(_hold(name, text) for name, text in pairs(flat).items())
+def read_holds(flat: Sequence[Any], now: int) -> tuple[Hold, ...]:
+    """Holds as the server keeps them: reason, text, reason, text …
+
+    One whose time is over is none, even before a claim has swept it away.
+    """
+    found = (_hold(name, text) for name, text in pairs(flat).items())
+    return tuple(one for one in found if one.until is None or one.until > now)
 
 
 def read_workers(listed: Sequence[Any], about: Sequence[Any]) -> tuple[WorkerView, ...]:

@@ -38,6 +38,9 @@ class QueueSnapshot(View, frozen=True, kw_only=True):
     workers: tuple[WorkerView, ...]
     slots: int
     """Room for running jobs in all workers of the queue."""
+    is_open: bool = True
+    """Whether a worker with room would be given one of the ready jobs; not while the queue, or each
+    tenant that has one, is at its `max_running`, at a limit or held."""
     tenants: tuple[TenantSnapshot, ...]
     """Those with the most live jobs, at most fifty; empty in a queue without lanes."""
     other_tenants: TenantSnapshot | None

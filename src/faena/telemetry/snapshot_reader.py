@@ -138,6 +138,8 @@ def _added_up(
         holds=tuple({hold.reason: hold for part in parts for hold in part.holds}.values()),
         workers=workers,
         slots=sum(worker.slots or 0 for worker in workers),
+        is_open=any(part.is_open for part in parts if part.ready_since is not None)
+        or not counts["ready"],
         tenants=tenants,
         other_tenants=rest,
     )

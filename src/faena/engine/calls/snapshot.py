@@ -22,20 +22,24 @@ class ShardFacts(NamedTuple):
     """Since when the job that comes first is ready; None if none is."""
     dead_since: int | None
     """When the dead job died that nobody has dealt with for longest; None if there is none."""
+    is_open: bool
+    """Whether a worker with room would be given a ready job; not while the queue, or each tenant
+    that has one, is at a bound or held."""
 
 
 async def read_shard(engine: Engine, shard: str) -> ShardFacts:
     """One call, after one that stores the jobs in `arrivals`."""
     await engine.take_in(shard)
-    now, counts, holds, workers, about, totals, since, dead_since = await engine.ask(
+    now, counts, holds, workers, about, totals, since, dead_since, is_open = await engine.ask(
         "snapshot", shard
     )
     return ShardFacts(
         now=now,
         counts=pairs(counts),
-        holds=read_holds(holds),
+        holds=read_holds(holds, now),
         workers=read_workers(workers, about),
         totals={name: int(number) for name, number in pairs(totals).items()},
         ready_since=int(since) if since else None,
         dead_since=int(float(dead_since)) if dead_since else None,
+        is_open=bool(is_open),
     )

@@ -85,7 +85,7 @@ def _silence(queue: QueueSnapshot, watched: Watched, lately: Totals | None) -> t
         return 0, "jobs are claimed"
     if not queue.workers:
         return waited_us, f"no worker serves the queue, the first job has waited {waited}"
-    has_room = queue.counts["running"] < queue.slots
+    has_room = queue.is_open and queue.counts["running"] < queue.slots
     is_limited = watched.longest_window_us > _LATELY_US
     if has_room and not is_limited and lately and not _since(queue, lately, "claimed"):
         told = f"workers have claimed nothing for five minutes, the first job has waited {waited}"

@@ -9,7 +9,7 @@
 --@flags allow-oom
 --@include now, keys, check_arguments, safe_read, alert_level, alert_notices
 local MINUTE_US, TOTALS_TTL_S, TURN_TTL_S = 60000000, 65 * 60, 3600
-local UNWATCHED_US = 10 * MINUTE_US
+local UNWATCHED_US, LATE_US = 10 * MINUTE_US, 1.5 * MINUTE_US
 local name = key('alert_turn:' .. set)
 wait_us = instant_of(wait_us, 'wait_us')
 local given = unpacked(readings)
@@ -21,7 +21,14 @@ elseif ended ~= '' then   -- this call was answered before
   return call('HGETALL', key('alert_notices'))
 end
 
-local by_name, alerts = {}, {}
+--- Whether programs with other rules judge an alert, and go on to: it is theirs to lower. Else two that see other queues, or
+-- have other bounds, would tell each other's alerts resolved and firing in turn.
+local function is_of_others(alert)
+  local due = alert.o ~= '' and alert.o ~= set and string.match(call('GET', key('alert_turn:' .. alert.o)) or '', '^%S+ (%d+)')
+  return due and now - tonumber(due) <= LATE_US
+end
+
+local by_name, stored = {}, {}
 for _, list in ipairs(given) do
   local reading = reading_of(list)
   check(reading, 'readings')
@@ -29,11 +36,12 @@ for _, list in ipairs(given) do
 end
 local flat = call('HGETALL', key('alerts'))
 for i = 1, #flat, 2 do
-  alerts[flat[i]] = alert_in(flat[i + 1])
+  stored[flat[i]] = flat[i + 1]
 end
 
 --- What is stored and was not read: it is well, if these rules were the last to judge it or nobody does any more.
-for about, alert in pairs(alerts) do
+for about, packed in pairs(stored) do
+  local alert = alert_in(packed)
   if not by_name[about] and (alert.o == set or now - alert.a > UNWATCHED_US) then
     by_name[about] = quiet_reading(about)
   end
@@ -46,15 +54,17 @@ for about in pairs(by_name) do
 end
 table.sort(names)
 for _, about in ipairs(names) do
-  local reading, alert = by_name[about], alerts[about] or alert_in(nil)
-  local was = alert.l
+  local reading, alert = by_name[about], alert_in(stored[about])
+  local was, is_theirs = alert.l, is_of_others(alert)
   judge_alert(alert, reading, now)
-  alert.o, alert.a = set, now
-  if alert.l ~= was then
-    record_alert(about, alert, was)
+  if alert.l > was or not is_theirs then
+    alert.o, alert.a = set, now
+    if alert.l ~= was then
+      record_alert(about, alert, was)
+    end
+    tell_alert(alert, reading)
+    keep_alert(about, alert)
   end
-  tell_alert(alert, reading)
-  keep_alert(about, alert)
 end
 write_notices(token)
 

@@ -4,9 +4,11 @@
 --@args     none
 -- returns  now · (state · number) …; of `dead`, those that nobody has dealt with · holds ·
 --          (worker · until it is taken for gone) … · (worker · what it says of itself) … · (counter · number) … ever ·
---          when the job that comes first became ready, '' if none is ready
+--          when the job that comes first became ready, '' if none is ready · when the first pending dead job died, '' without
+--          any · 0 if a claim would be given no ready job: the queue, or each of their tenants, is at a bound or held
 --@flags no-writes
 --@include now, job_state, dead_index, queue_settings, job_metadata, spec_line, score, minutes, keys
+--@include clock_fields
 local DEALT_WITH = { 'retried', 'discarded', 'resolved' }
 
 local function numbers_by_state()
@@ -33,6 +35,17 @@ local function ready_since()
   return whole(score - (chain and 0 or score_of(conf, 0, priority_of(spec, mark), mark.a or 0)))
 end
 
+--- The ring has the lanes that may be served; the others wait until an instant, or until one of their jobs ends.
+local function is_open()
+  local most = conf_now().max_running
+  if most and call('ZCARD', key('running')) >= most then
+    return 0
+  end
+  local is_laned = clock_of('laned') > 0 and clock_of('laned') >= call('ZCARD', key('ready'))
+  local may_serve = call('EXISTS', key('ring')) == 1 or call('ZCOUNT', key('parked'), '-inf', now) > 0
+  return is_laned and not may_serve and 0 or 1
+end
+
 local oldest_dead = call('ZRANGE', index_key('status:pending'), 0, 0, 'WITHSCORES')[2] or ''
 local totals = {}
 for name, number in pairs(totals_now()) do
@@ -40,4 +53,4 @@ for name, number in pairs(totals_now()) do
 end
 return { now, numbers_by_state(), call('HGETALL', key('holds')),
   call('ZRANGE', key('workers'), now, '+inf', 'BYSCORE', 'WITHSCORES'), call('HGETALL', key('about')), totals,
-  ready_since(), oldest_dead }
+  ready_since(), oldest_dead, is_open() }

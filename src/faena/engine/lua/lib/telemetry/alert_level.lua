@@ -38,6 +38,7 @@ local function alert_in(packed)
     alert[field] = number_in(alert[field], 0)
   end
   alert.x = type(alert.x) == 'string' and alert.x or ''
+  alert.o = type(alert.o) == 'string' and alert.o or ''
   alert.tc = type(alert.tc) == 'table' and alert.tc or {}
   return alert
 end
