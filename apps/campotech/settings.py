@@ -31,6 +31,8 @@ class Settings:
     """Private keys of organisations are sealed with the first; all can open them."""
     admin_token: str = field(default="", repr=False)
     """What administrators show to the HTTP API; without it nobody is one."""
+    has_link: bool = False
+    """Whether a link lets its reader into the dashboard: for demonstrations."""
     public_url: str = _BY_DEFAULT
     """Where the HTTP API is seen from outside."""
     recordings_url: str = _BY_DEFAULT
@@ -69,6 +71,7 @@ class Settings:
             namespace=environ.get("CAMPOTECH_NAMESPACE", "campotech"),
             secrets=secrets,
             admin_token=environ.get("CAMPOTECH_ADMIN_TOKEN", ""),
+            has_link=_flag(environ, "CAMPOTECH_DASHBOARD_LINK", default="false"),
             public_url=public_url,
             recordings_url=environ.get("CAMPOTECH_RECORDINGS_URL", public_url),
             speed=_number(environ, "CAMPOTECH_SPEED", 1.0),
@@ -89,8 +92,8 @@ class Settings:
         )
 
 
-def _flag(environ: Mapping[str, str], name: str) -> bool:
-    given = environ.get(name, "true").lower()
+def _flag(environ: Mapping[str, str], name: str, default: str = "true") -> bool:
+    given = environ.get(name, default).lower()
     if given not in _TRUE | _FALSE:
         raise ValueError(f"{name} must be true or false, got {given!r}")
     return given in _TRUE

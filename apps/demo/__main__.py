@@ -108,6 +108,7 @@ async def _run(options: argparse.Namespace, directory: Path, screen: Screen) -> 
 
 async def _play(stage: Stage, options: argparse.Namespace, screen: Screen) -> Verdict:
     """Days until one is enough or the viewer has seen enough."""
+    screen.say(f"the dashboard, for one person: {await stage.link()}")
     people, watch = People(stage, options.seed), Watch(stage, screen.say)
     troubles = Troubles(stage, screen.say, options.seed)
     playing = asyncio.create_task(_days(stage, options, people, troubles, screen))

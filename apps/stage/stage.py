@@ -16,6 +16,7 @@ from typing import Any, Final
 import httpx
 
 from apps.campotech import registry
+from apps.campotech.api.operators import PATH, for_operators
 from apps.campotech.database import migrate
 from apps.campotech.settings import Settings
 from apps.campotech.system import System
@@ -61,6 +62,10 @@ class Stage:
     businesses: list[Business]
     http: httpx.AsyncClient
 
+    async def link(self) -> str:
+        """A link to the dashboard, which lets one person in."""
+        return await for_operators(self.system).link(f"{self.url}{PATH}")
+
     async def rows(self, query: str, *given: Any) -> list[tuple[Any, ...]]:
         """What the database says."""
         async with self.system.pg.transaction("stage") as connection:
@@ -85,6 +90,7 @@ async def open_stage(
             "CAMPOTECH_SECRETS": secrets.token_hex(32),
             "CAMPOTECH_ADMIN_TOKEN": secrets.token_hex(16),
             "CAMPOTECH_PUBLIC_URL": f"http://127.0.0.1:{port}",
+            "CAMPOTECH_DASHBOARD_LINK": "true",
             "CAMPOTECH_SPEED": f"{wanted.speed:g}",
             "CAMPOTECH_LEASE": wanted.lease,
             "STORAGE_URL": (directory / "files").as_uri(),

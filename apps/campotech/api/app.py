@@ -22,6 +22,7 @@ from apps.campotech.api.body import BoundedBody
 from apps.campotech.api.description import describe
 from apps.campotech.api.gate import Gate
 from apps.campotech.api.live import Tracking
+from apps.campotech.api.operators import PATH, for_operators
 from apps.campotech.api.problem import add_handlers
 from apps.campotech.api.vitals import Doctor
 from apps.campotech.tracking.hub import Bounds
@@ -56,7 +57,9 @@ def create(system: System, bounds: Bounds = _BOUNDS) -> FastAPI:
     async def lifespan(_web: FastAPI) -> AsyncGenerator[None]:
         await system.pg.outbox.publish()
         yield
+        await operators.close()
 
+    operators = for_operators(system)
     web = FastAPI(
         title="CampoTech",
         version="1",
@@ -73,4 +76,5 @@ def create(system: System, bounds: Bounds = _BOUNDS) -> FastAPI:
     describe(web)
     for router in _ROUTERS:
         web.include_router(router)
+    web.mount(PATH, operators)
     return web

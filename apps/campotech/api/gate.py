@@ -15,6 +15,7 @@ from typing import Final
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from apps.campotech.api.operators import PATH
 from apps.campotech.api.problem import KIND, problem
 
 _SOONEST_S, _LATEST_S = 1.0, 30.0
@@ -22,6 +23,8 @@ _PER_S: Final = 50
 """How many are asked to come in the same second."""
 _OPEN: Final = frozenset({"/api/health"})
 """Asks for no connection."""
+_OPERATORS: Final = f"{PATH}/"
+"""Nor do their pages, which are open for hours."""
 
 
 class Appointments:
@@ -47,7 +50,7 @@ class Gate:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request in, or turn it away."""
-        if scope["type"] != "http" or scope["path"] in _OPEN:
+        if scope["type"] != "http" or _is_open(scope["path"]):
             await self._app(scope, receive, send)
         elif self._inside >= self._most:
             await self._turn_away()(scope, receive, send)
@@ -62,3 +65,7 @@ class Gate:
         wait = {"retry-after": str(self._appointments.next_s(time.monotonic()))}
         content = problem(503, "too many requests at once: try again later")
         return JSONResponse(content, 503, wait, media_type=KIND)
+
+
+def _is_open(path: str) -> bool:
+    return path in _OPEN or path.startswith(_OPERATORS)

@@ -51,9 +51,8 @@ async def _serve(output: Output, app: Faena, listening: socket.socket, *, has_li
         from starlette.responses import RedirectResponse  # noqa: PLC0415 - an extra
         from starlette.routing import Mount, Route  # noqa: PLC0415 - an extra
 
-        from faena.web.access.access import Access  # noqa: PLC0415 - an extra
-        from faena.web.application import dashboard as made  # noqa: PLC0415 - an extra
-        from faena.web.development import link_for  # noqa: PLC0415 - an extra
+        from faena.web import Access  # noqa: PLC0415 - an extra
+        from faena.web import dashboard as made  # noqa: PLC0415 - an extra
     except ImportError:
         raise ConfigError(
             "faena dashboard needs the extra web: install it "
@@ -74,7 +73,7 @@ async def _serve(output: Output, app: Faena, listening: socket.socket, *, has_li
     served = Starlette(routes=[Route("/", there), Mount(_PATH, web)])
     host, port = listening.getsockname()[:2]
     address = f"http://{f'[{host}]' if ':' in host else host}:{port}{_PATH}"
-    way_in = await link_for(site, address) if has_link else f"{address}/"
+    way_in = await web.link(address) if has_link else f"{address}/"
     output.say({"url": f"{address}/", "link": way_in if has_link else None}, way_in)
     config = uvicorn.Config(served, log_level="warning", lifespan="off", access_log=False)
     config.timeout_graceful_shutdown = 3

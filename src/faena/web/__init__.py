@@ -1,1 +1,13 @@
-"""The dashboard and the admin API: one ASGI application beside a program's app."""
+"""The dashboard and the admin API: one ASGI application beside a program's app.
+
+from faena.web import Access, dashboard
+
+web.mount("/admin/queues", dashboard(app, access=Access()))
+"""
+
+from __future__ import annotations
+
+from faena.web.access.access import Access, TrustedProxy
+from faena.web.application import Dashboard, dashboard
+
+__all__ = ["Access", "Dashboard", "TrustedProxy", "dashboard"]

@@ -26,6 +26,7 @@ from faena.web.access.access import Access
 from faena.web.access.gate import Gate, is_forged
 from faena.web.answer import Refusal, not_found, refused, see_other
 from faena.web.audit import Trail
+from faena.web.development import link_for
 from faena.web.live import Hub
 from faena.web.recent import Recent
 from faena.web.route import Route, Visit
@@ -99,6 +100,15 @@ class Dashboard:
                     environment=self._environment,
                 )
         return self._site
+
+    async def link(self, address: str) -> str:
+        """A link that lets one person in as an owner, once; `address` is where it is mounted.
+
+        It needs `Access(link=True)`.
+        """
+        if not self.access.link:
+            raise ConfigError("a link needs access=Access(link=True)", field="access")
+        return await link_for(await self.site(), address)
 
     async def close(self) -> None:
         """End what tabs listen to."""
