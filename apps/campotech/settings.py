@@ -9,6 +9,7 @@ from typing import Final, Self
 
 from apps.campotech.registry import Flags
 from apps.providers import afip, mail, mercadopago, openai, push, sms, storage, whatsapp
+from apps.providers.mail.letter import check_address
 
 _TRUE, _FALSE = frozenset({"true", "1", "yes", "on"}), frozenset({"false", "0", "no", "off"})
 _BY_DEFAULT: Final = "http://127.0.0.1:8000"
@@ -37,6 +38,8 @@ class Settings:
     """Where the HTTP API is seen from outside."""
     recordings_url: str = _BY_DEFAULT
     """Where recordings of jobs may be fetched from: only its host is asked."""
+    costs_to: tuple[str, ...] = ()
+    """Who is mailed each morning what services have cost."""
     speed: float = 1.0
     """How much faster than real time it goes: for the demo and for load tests."""
     flags: Flags = field(default_factory=Flags)
@@ -74,6 +77,7 @@ class Settings:
             has_link=_flag(environ, "CAMPOTECH_DASHBOARD_LINK", default="false"),
             public_url=public_url,
             recordings_url=environ.get("CAMPOTECH_RECORDINGS_URL", public_url),
+            costs_to=_addresses(environ, "CAMPOTECH_COSTS_TO"),
             speed=_number(environ, "CAMPOTECH_SPEED", 1.0),
             flags=Flags(
                 is_fair=_flag(environ, "ENABLE_FAIR_SCHEDULING"),
@@ -97,6 +101,11 @@ def _flag(environ: Mapping[str, str], name: str, default: str = "true") -> bool:
     if given not in _TRUE | _FALSE:
         raise ValueError(f"{name} must be true or false, got {given!r}")
     return given in _TRUE
+
+
+def _addresses(environ: Mapping[str, str], name: str) -> tuple[str, ...]:
+    given = filter(None, (one.strip() for one in environ.get(name, "").split(",")))
+    return tuple(check_address(name, one) for one in given)
 
 
 def _number(environ: Mapping[str, str], name: str, default: float) -> float:

@@ -30,6 +30,7 @@ from apps.campotech.messaging.recording import Recordings
 from apps.campotech.messaging.reminder import Reminders
 from apps.campotech.messaging.respond import Answering
 from apps.campotech.messaging.sender import Sender
+from apps.campotech.messaging.visit_news import VisitNews
 from apps.campotech.messaging.voice import Voice
 from apps.campotech.pace import Pace
 from apps.campotech.payments.link import Links
@@ -41,15 +42,24 @@ from apps.campotech.upkeep import timetable
 from apps.campotech.upkeep.analytics import Statistics
 from apps.campotech.upkeep.archiving import Archiving
 from apps.campotech.upkeep.cleanup import Cleaning
+from apps.campotech.upkeep.costs import Costs
 from apps.campotech.upkeep.figures import Figures
 from apps.campotech.upkeep.reconciliation import Reconciling
 from apps.campotech.upkeep.scheduled import Scheduled
 from apps.campotech.upstreams import Features, Upstreams
-from apps.providers import afip, mercadopago, openai, storage
+from apps.providers import afip, mercadopago, openai, outcome, storage
 from apps.providers.openai.upstream import BUDGETS as OPENAI_BUDGETS
 from faena import Budget, DeadLetters, Faena
+from faena.errors import StoreUnavailable
 from faena.pg import Archive, History, Postgres
 
+_TRANSIENT: Final = (
+    outcome.Retryable,
+    outcome.RateLimited,
+    outcome.UnknownOutcome,
+    StoreUnavailable,
+)
+"""Jobs that have died of them are tried again later: a service, or the database, was out."""
 _CONNECTIONS: Final = httpx.Limits(max_connections=200, max_keepalive_connections=50)
 
 
@@ -65,6 +75,7 @@ class System:
             namespace=settings.namespace,
             directory=settings.directory,
             dead_letters=DeadLetters(
+                errors=_TRANSIENT,
                 retry_after=self.pace.of("1h"),
                 most_retries=2,
                 alert_new=10,
@@ -106,10 +117,12 @@ class System:
         self.recordings = Recordings(self, model, upstreams.openai)
         self.inbound = Inbound(self)
         self.notifying, self.reminders = Notifying(self), Reminders(self)
+        self.visit_news = VisitNews(self)
         self.statistics, self.figures = Statistics(self), Figures(self)
         self.cleaning, self.archiving = Cleaning(self, self.storage), Archiving(self)
         self.reconciling, self.scheduled = Reconciling(self), Scheduled(self)
         timetable.declare(self)
+        self.costs = Costs(self)
         self.dispatch = Dispatcher(self)
         self.completing = Completing(self)
 

@@ -51,7 +51,10 @@ class Upstreams(NamedTuple):
         # At ten invoices a minute, an outage is known after five calls, not after ten.
         slow = _breaker(pace, "60s", volume=5, window="10m")
         made = cls(
-            afip=afip.afip_upstream(app, limits=_at(pace, AFIP_LIMITS), breaker=slow),
+            # A panic is for operators: AFIP is out for half an hour too often to wait for one.
+            afip=afip.afip_upstream(
+                app, limits=_at(pace, AFIP_LIMITS), breaker=slow, panic_after=None
+            ),
             mercadopago=mercadopago.mercadopago_upstream(app, breaker=soon),
             whatsapp=whatsapp.whatsapp_upstream(
                 app, tenant_limits=_at(pace, WHATSAPP_LIMITS), breaker=soon

@@ -47,7 +47,6 @@ class _Trouble:
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
         self.down_at = self.up_at = self.limited_at = 0.0
-        self.had_panic = False
 
     async def make(self) -> None:
         """The tax office goes, the budget goes, the tax office comes back."""
@@ -64,13 +63,12 @@ class _Trouble:
         await self.end()
 
     async def end(self) -> None:
-        """The tax office is back; an operator ends the panic that a long outage is."""
+        """The tax office is back; nobody need tell the system."""
         if self.up_at:
             return
         stage = self._scene.stage
         stage.sandbox.afip.faults.clear()
         self.up_at = time.monotonic()
-        self.had_panic = await stage.system.upstreams.afip.end_panic(by="load-test")
         self._scene.screen.say("the tax office is back")
 
     async def _use_up(self) -> None:
@@ -147,7 +145,6 @@ async def play(scene: Scene) -> Findings:
     )
     findings.facts["turned away"] = f"{seen.turned_away:,} answers, {seen.unanswered:,} unanswered"
     findings.facts["delay of the users' process"] = seen.delay
-    findings.facts["panic"] = "yes, ended by an operator" if trouble.had_panic else "no"
     await _judge_messages(scene, findings, customers, since)
     settled.judge(findings)
     await scene.books.judge(findings)

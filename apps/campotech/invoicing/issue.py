@@ -231,10 +231,9 @@ class Issuing:
 
     async def follow_up(self, message: AfipInvoice) -> None:
         """The PDF, then the message: one flow for each invoice, however often this is done."""
-        common = message.model_dump(include={"org_id", "idempotency_key", "created_at"})
         flow = self._system.app.flow("invoice", id=f"inv-{message.invoice_id.hex}")
         tenant = str(message.org_id)
-        wanted = InvoicePdf(**common, invoice_id=message.invoice_id)
+        wanted = wanted_document(message)
         made = flow.add(self._system.documents.render.draft(wanted, tenant=tenant))
         flow.add(self._system.documents.announce.draft(wanted, tenant=tenant), after=[made])
         await flow.start()
@@ -248,6 +247,12 @@ async def note_issued(connection: Connection, one: Invoice, answer: Authorized) 
     detail = Jsonb({"number": answer.number, "cae": answer.cae})
     await connection.execute(_AUDIT, [one.organization_id, str(one.id), "cae given", detail])
     return True
+
+
+def wanted_document(message: AfipInvoice) -> InvoicePdf:
+    """What asks for the PDF of an invoice, and for its announcement."""
+    common = message.model_dump(include={"org_id", "idempotency_key", "created_at"})
+    return InvoicePdf(**common, invoice_id=message.invoice_id)
 
 
 def _check(one: Invoice) -> None:

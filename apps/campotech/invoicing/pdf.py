@@ -52,7 +52,8 @@ class Documents:
         one = await self._find(message)
         if not message.send_after:
             return "not wanted"
-        return await self._system.sender.announce_invoice(one)
+        async with self._pg.transaction("announce") as connection:
+            return await self._system.sender.announce_invoice(connection, one)
 
     async def _find(self, message: InvoicePdf) -> Invoice:
         async with self._pg.transaction("pdf") as connection:

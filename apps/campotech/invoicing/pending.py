@@ -1,9 +1,10 @@
 """Finds invoices that nobody works on any more, every five minutes, and has them tried again.
 
 An invoice may be left behind: its job was cancelled, or died while nobody knew what had become of
-its request, or before the PDF was asked for. One whose job still waits is left alone: it comes in
-its turn. Those that were not looked at for longest come first, so invoices that cannot be helped,
-such as those of an organisation without a certificate, keep no other from its turn.
+its request, or before the PDF was asked for, or before the customer was told. One whose job still
+waits is left alone: it comes in its turn. Those that were not looked at for longest come first, so
+invoices that cannot be helped, such as those of an organisation without a certificate, keep no
+other from its turn.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
+from apps.campotech.invoicing import issue
 from apps.campotech.keys import key_of
 from apps.campotech.messages import AfipInvoice
 
@@ -25,13 +27,15 @@ _MOST_PAGES: Final = 20
 _LEFT: Final = """
     WITH left_behind AS (
         SELECT id FROM campotech.invoices
-        WHERE (status IN ('pending', 'sending') OR (status = 'issued' AND pdf_key IS NULL))
+        WHERE (status IN ('pending', 'sending')
+                OR (status = 'issued' AND (pdf_key IS NULL OR announced_at IS NULL)))
             AND coalesce(looked_at, created_at) < now() - %(least)s
         ORDER BY coalesce(looked_at, created_at) LIMIT %(most)s FOR UPDATE SKIP LOCKED)
     UPDATE campotech.invoices one SET looked_at = now() FROM left_behind
     WHERE one.id = left_behind.id
-    RETURNING one.status = 'issued', one.id, one.organization_id, one.customer_id, one.kind,
-        one.point_of_sale, one.total_cents, one.created_at
+    RETURNING one.status = 'issued', one.status = 'issued' AND one.pdf_key IS NOT NULL, one.id,
+        one.organization_id, one.customer_id, one.kind, one.point_of_sale, one.total_cents,
+        one.created_at
 """
 _OVER: Final = frozenset({None, "dead", "cancelled", "completed"})
 
@@ -55,8 +59,10 @@ class Pending:
                 break
         return handed
 
-    async def _try_again(self, is_issued: bool, *row: Any) -> bool:
+    async def _try_again(self, is_issued: bool, has_pdf: bool, *row: Any) -> bool:
         message = message_of(*row)
+        if has_pdf:
+            return await self._announce(message)
         if is_issued:
             await self._system.issuing.follow_up(message)
             return True
@@ -67,6 +73,15 @@ class Pending:
             return False
         receipt = await self._system.issuing.request_cae.enqueue(
             message, tenant=organization, unique=f"again-{message.invoice_id}"
+        )
+        return receipt.status != "duplicate"
+
+    async def _announce(self, message: AfipInvoice) -> bool:
+        """By a job of its own: that of the flow is over, dead perhaps."""
+        receipt = await self._system.documents.announce.enqueue(
+            issue.wanted_document(message),
+            tenant=str(message.org_id),
+            unique=f"announce-{message.invoice_id}",
         )
         return receipt.status != "duplicate"
 

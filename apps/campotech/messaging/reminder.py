@@ -82,8 +82,10 @@ class Reminders:
         await self._pg.outbox.enqueue(connection, self.arrange, one, tenant=str(organization))
 
     async def _arrange(self, one: Appointment, job: Job) -> dict[str, str]:
-        """What became of each reminder."""
-        return await self.arrange_now(one.organization_id, one.job_id, job.started_at)
+        """What became of each reminder, and which news the change is."""
+        organization, which, now = one.organization_id, one.job_id, job.started_at
+        arranged = await self.arrange_now(organization, which, now)
+        return {**arranged, "news": await self._system.visit_news.tell(organization, which, now)}
 
     async def arrange_now(self, organization: UUID, job: UUID, now: datetime) -> dict[str, str]:
         """The same without a job of its own."""

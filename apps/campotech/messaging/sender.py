@@ -1,16 +1,22 @@
 """Sends messages to customers, each once as far as WhatsApp can tell.
 
 WhatsApp knows no idempotency. So a message is written down before it is sent, and its id travels
-with it: statuses name it. An attempt that finds it as tried by an earlier one waits for a status
-before it sends it again: for the backoff where the answer was lost, for `_STATUS_WAIT` where the
-worker was. If none has come by then, WhatsApp does not have the message.
+with it: statuses name it.
+
+    sending   an attempt is under way, or has ended and nobody knows how
+    unknown   WhatsApp does not have it, as far as is known: the next attempt sends it
+
+An attempt that finds a message `sending` waits for a status of it for `_STATUS_WAIT`: the answer
+was lost, or the worker was. What WhatsApp has refused for now it does not have.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 from uuid import NAMESPACE_OID, UUID, uuid5
 
 import httpx
@@ -23,12 +29,14 @@ from apps.providers.whatsapp import (
     Client,
     Media,
     Permanent,
+    RateLimited,
+    Retryable,
     Settings,
     Template,
     Text,
-    UnknownOutcome,
 )
-from faena import Discard, Job, Snooze, Upstream
+from apps.providers.whatsapp.outgoing import MediaKind
+from faena import Discard, Job, Snooze, Upstream, UpstreamUnavailable
 from faena.pg import Connection
 
 if TYPE_CHECKING:
@@ -61,11 +69,25 @@ _END: Final = """
     SET status = %(status)s, wa_message_id = coalesce(%(wa)s, wa_message_id)
     WHERE id = %(id)s AND created_at = %(at)s AND status IN ('sending', 'unknown')
 """
-_DOUBT: Final = """
-    UPDATE campotech.whatsapp_messages SET status = 'unknown'
-    WHERE id = %(id)s AND created_at = %(at)s AND status = 'sending'
+_TURN: Final = """
+    UPDATE campotech.whatsapp_messages SET status = %(now)s
+    WHERE id = %(id)s AND created_at = %(at)s AND status = %(old)s
+"""
+_ANNOUNCED: Final = """
+    UPDATE campotech.invoices SET announced_at = now() WHERE id = %s AND announced_at IS NULL
 """
 _OPEN: Final = ("sending", "unknown")
+_NOT_SENT: Final = (Retryable, RateLimited, Snooze, UpstreamUnavailable)
+"""Snooze: the recipient gets too many messages."""
+_KINDS: Final[dict[str, MediaKind]] = {
+    ".jpg": "image",
+    ".jpeg": "image",
+    ".png": "image",
+    ".mp4": "video",
+    ".3gp": "video",
+}
+"""What WhatsApp shows as it is; all else is a document."""
+_MOST_NAME: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,17 +144,19 @@ class Sender:
                         _content(message),
                         callback_data=place.callback_data,
                     )
-        except UnknownOutcome:
-            await self._end(place, "unknown")
-            raise
         except Permanent:
             await self._end(place, "failed")
+            raise
+        except _NOT_SENT:
+            await self._end(place, "unknown")
             raise
         await self._end(place, "sent", sent.message_id)
         return sent.message_id
 
-    async def announce_invoice(self, one: Invoice) -> str:
+    async def announce_invoice(self, connection: Connection, one: Invoice) -> str:
         """Have a customer told that their invoice is there, once; how."""
+        if not (await connection.execute(_ANNOUNCED, [one.id])).rowcount:
+            return "known"
         if one.phone is None:
             return "no phone"
         message = WhatsAppOutbound(
@@ -146,11 +170,12 @@ class Sender:
             template_params=[one.receiver, one.document().title, pesos(one.total_cents)],
             invoice_id=one.id,
         )
-        await self.send.enqueue(
+        await self._pg.outbox.enqueue(
+            connection,
+            self.send,
             message,
             tenant=str(one.organization_id),
             id=message.idempotency_key,
-            on_conflict="keep",
         )
         return "whatsapp"
 
@@ -172,8 +197,9 @@ class Sender:
             row = await (await connection.execute(_KNOWN, given)).fetchone()
             status, known = row or ("sending", None)
             was_cut_off = status == "sending" and not is_new
-            if was_cut_off:
-                await connection.execute(_DOUBT, given)
+            if was_cut_off or status == "unknown":
+                now = {**given, "now": "unknown" if was_cut_off else "sending", "old": status}
+                await connection.execute(_TURN, now)
         if was_cut_off:
             raise Snooze(_STATUS_WAIT, reason="a status may tell that WhatsApp has the message")
         own = replace(self._settings, phone_number_id=number)
@@ -192,7 +218,11 @@ def _content(message: WhatsAppOutbound) -> whatsapp.Message:
         parameters = tuple(message.template_params)
         return Template(name=message.template_name or "", parameters=parameters)
     link, caption = message.media_url or "", message.media_caption or ""
-    return Media(kind="document", link=link, caption=caption)
+    name = urlsplit(link).path.rpartition("/")[2]
+    kind = _KINDS.get(PurePosixPath(name.lower()).suffix, "document")
+    if kind == "document":
+        return Media(kind=kind, link=link, caption=caption, filename=name[-_MOST_NAME:])
+    return Media(kind=kind, link=link, caption=caption)
 
 
 async def _value(connection: Connection, query: str, given: list[Any] | dict[str, Any]) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -11,7 +11,9 @@ import pytest
 from apps.campotech.system import System
 from apps.sandbox.sandbox import Sandbox
 
+from faena.testing import Harness
 from tests.apps.campotech.business import Business
+from tests.apps.campotech.outbox import settle
 from tests.apps.campotech.sync.test_apply import message as sync_message
 from tests.apps.campotech.sync.test_apply import operation
 
@@ -192,3 +194,20 @@ async def test_a_message_is_sent_once(api: httpx.AsyncClient, business: Business
     assert [one.json()["status"] for one in answers] == ["created", "duplicate"]
     wrong = await api.post("/api/v1/messages", json={**message, "recipientPhone": "+1 555"})
     assert wrong.json()["errors"][0]["field"] == "recipientPhone"
+
+
+async def test_a_message_is_sent_once_also_when_the_broker_has_forgotten_it(
+    api: httpx.AsyncClient, business: Business, harnessed: Harness, sandbox: Sandbox
+) -> None:
+    now = datetime.now(UTC).replace(microsecond=0)
+    message = {**MESSAGE, "orgId": str(business.id), "recipientPhone": business.phone}
+    template = {"messageType": "template", "templateName": "job_completed", "templateParams": ["A"]}
+    message = {**message, **template}
+    del message["text"]
+    for microsecond in (100, 900_000):
+        at = now.replace(microsecond=microsecond).isoformat()
+        answer = await api.post("/api/v1/messages", json={**message, "createdAt": at})
+        assert answer.json()["status"] == "created"
+        await settle(business.system, harnessed)
+        await business.system.queues["whatsapp.outbound"].clean("completed", age=timedelta(0))
+    assert len(sandbox.whatsapp.conversation.sent) == 1

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import io
+import re
 from dataclasses import replace
 from datetime import date
 
 import pytest
+import segno
 from apps.campotech.invoicing.document import Document
 from apps.campotech.invoicing.money import pesos
 from pypdf import PdfReader
@@ -64,6 +66,23 @@ def test_the_code_leads_to_the_tax_office() -> None:
     page = PdfReader(io.BytesIO(DOCUMENT.render())).pages[0]
     links = [one.get_object()["/A"]["/URI"] for one in page["/Annots"]]
     assert links == [URL]
+
+
+def test_the_code_is_drawn_as_it_is() -> None:
+    page = PdfReader(io.BytesIO(DOCUMENT.render())).pages[0]
+    content = page.get_contents()
+    assert content is not None
+    drawn = re.findall(rb"([\d.]+) ([\d.]+) ([\d.]+) [\d.]+ re f", content.get_data())
+    squares = [tuple(map(float, one)) for one in drawn]
+    left, top, side = min(x for x, *_ in squares), max(y for _, y, _ in squares), squares[0][2]
+    dark = {(round((top - y) / side), round((x - left) / side)) for x, y, _ in squares}
+    wanted = segno.make(URL, error="m", micro=False).matrix
+    assert dark == {
+        (row, column)
+        for row, cells in enumerate(wanted)
+        for column, is_dark in enumerate(cells)
+        if is_dark
+    }
 
 
 def test_the_same_invoice_has_the_same_bytes() -> None:

@@ -16,6 +16,7 @@ from faena.testing import Harness
 from tests.apps.campotech.business import Business
 
 REQUEST = "FECAESolicitar"
+OLDER = "UPDATE campotech.invoices SET created_at = now() - %s WHERE id = ANY(%s) RETURNING 1"
 INVOICES = "SELECT number, status, cae, problem FROM campotech.invoices WHERE id = %s"
 
 
@@ -190,6 +191,42 @@ async def test_while_afip_is_out_no_attempt_is_used_and_all_is_issued_afterwards
     views = [await one.handle.view() for one in receipts]
     assert [one.attempts_made for one in views] == [1, 1, 1]
     assert issued(sandbox) == series(business, 1, 2, 3)
+
+
+async def test_after_hours_without_afip_all_is_issued_and_no_operator_is_needed(
+    system: System, harnessed: Harness, business: Business, sandbox: Sandbox
+) -> None:
+    invoices = [await business.invoice() for _ in range(3)]
+    for one in invoices:
+        await ask(system, business, one)
+    sandbox.afip.faults.add(Fault(kind="status", status=503))
+    for _ in range(3):
+        await run(harnessed, "1h")
+        await business.rows("UPDATE campotech.invoices SET looked_at = NULL RETURNING 1")
+        await system.pending.find()
+    view = await system.upstreams.afip.view()
+    assert view.openings >= 5
+    sandbox.afip.faults.clear()
+    await run(harnessed)
+    await business.rows(OLDER, timedelta(hours=1), invoices)
+    await system.pending.find()
+    await run(harnessed)
+    assert {(await row(business, one))[1] for one in invoices} == {"issued"}
+    assert len(issued(sandbox)) == 3
+
+
+async def test_in_a_panic_nothing_is_sent_and_no_attempt_is_used(
+    system: System, harnessed: Harness, business: Business, sandbox: Sandbox
+) -> None:
+    invoice = await business.invoice()
+    await system.upstreams.afip.panic(reason="charged twice", by="ana")
+    receipt = await ask(system, business, invoice)
+    assert set(await run(harnessed)) <= {"limited"}
+    assert (await row(business, invoice))[:2] == (None, "pending")
+    await system.upstreams.afip.end_panic(by="ana")
+    await run(harnessed)
+    assert (await receipt.handle.view()).attempts_made == 1
+    assert issued(sandbox) == series(business, 1)
 
 
 async def test_a_business_that_has_not_delegated_keeps_its_invoice_pending(

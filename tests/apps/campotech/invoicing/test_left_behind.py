@@ -16,7 +16,7 @@ from apps.campotech.invoicing import pending
 from apps.sandbox import Fault
 from faena.testing import Harness
 from tests.apps.campotech.business import PLATFORM, Business
-from tests.apps.campotech.invoicing.test_issue import REQUEST, ask, issued, row, run, series
+from tests.apps.campotech.invoicing.test_issue import OLDER, REQUEST, ask, issued, row, run, series
 
 # -- what a customer's data may do to a series ----------------------------------------------------
 
@@ -116,8 +116,6 @@ async def test_the_owners_are_told_once_of_what_keeps_all_their_invoices_waiting
 
 
 # -- invoices that were left behind ---------------------------------------------------------------
-
-OLDER = "UPDATE campotech.invoices SET created_at = now() - %s WHERE id = ANY(%s) RETURNING 1"
 
 
 async def test_invoices_that_cannot_be_helped_keep_no_other_from_its_turn(

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
+import pytest
 from apps.sandbox.fault import Fault
 
 from apps.campotech.messages import WhatsAppOutbound
@@ -35,7 +36,7 @@ async def test_a_message_in_doubt_is_not_sent_again_once_a_status_names_it(
 ) -> None:
     office.world.whatsapp.faults.add(Fault(kind="lost", operation=SEND, times=1))
     receipt = await send(office)
-    await office.settle()
+    await office.settle(through="25s")
     assert await office.rows(ROW) == [("unknown", None)]
     (name,) = office.world.whatsapp.conversation.sent
     await office.hear(office.world.whatsapp.status(name, "delivered"))
@@ -52,6 +53,19 @@ async def test_a_message_in_doubt_that_nobody_has_heard_of_is_sent_again(office:
     (name,) = office.world.whatsapp.conversation.sent
     assert await receipt.handle.result(timeout="10s") == name
     assert await office.rows(ROW) == [("sent", name)]
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+async def test_a_message_that_was_refused_for_now_waits_for_no_status(
+    office: Office, status: int
+) -> None:
+    fault = Fault(kind="status", operation=SEND, status=status, seconds=1, times=1)
+    office.world.whatsapp.faults.add(fault)
+    await send(office)
+    await office.settle()
+    assert await office.rows(ROW) == [("unknown", None)]
+    await office.settle(through="15s")
+    assert office.told() == ["Mañana a las diez"]
 
 
 CUT_OFF = "UPDATE campotech.whatsapp_messages SET status = 'sending', wa_message_id = NULL"
@@ -85,12 +99,48 @@ async def test_a_message_whose_worker_was_killed_is_sent_if_no_status_comes(offi
     assert status == "sent"
 
 
+async def test_a_worker_that_is_killed_while_it_sends_again_makes_the_next_one_wait(
+    office: Office,
+) -> None:
+    office.world.whatsapp.faults.add(Fault(kind="cut", operation=SEND, times=1))
+    receipt = await send(office)
+    await office.settle(through="1m")
+    assert len(office.told()) == 1
+    await office.run(CUT_OFF)
+    await receipt.handle.rerun()
+    await office.settle(through="25s")
+    assert len(office.told()) == 1, "a status may tell that WhatsApp has it"
+
+
 async def test_a_message_that_runs_again_is_sent_once(office: Office) -> None:
     receipt = await send(office)
     await office.settle()
     await receipt.handle.rerun()
     await office.settle()
     assert office.told() == ["Mañana a las diez"]
+
+
+@pytest.mark.parametrize(
+    ("path", "kind", "more"),
+    [
+        ("presupuesto.pdf", "document", {"filename": "presupuesto.pdf"}),
+        ("fotos/antes.JPG", "image", {}),
+        ("antes.png?size=1", "image", {}),
+        ("visita.mp4", "video", {}),
+        ("", "document", {}),
+        (f"{'a' * 300}.pdf", "document", {"filename": f"{'a' * 96}.pdf"}),
+    ],
+)
+async def test_a_file_is_shown_as_what_it_is(
+    office: Office, path: str, kind: str, more: dict[str, str]
+) -> None:
+    link = f"https://files.campotech.example/{path}"
+    file = {"message_type": "media", "media_url": link, "media_caption": "Mirá", "text": None}
+    await send(office, **file)
+    await office.settle()
+    (sent,) = office.world.whatsapp.conversation.sent.values()
+    assert sent.body["type"] == kind
+    assert sent.body[kind] == {"link": link, "caption": "Mirá", **more}
 
 
 async def test_a_message_of_the_day_before_yesterday_says_nothing_any_more(office: Office) -> None:
