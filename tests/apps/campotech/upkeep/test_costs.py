@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime, time, timedelta
 
 import pytest
 from apps.campotech.settings import Settings
@@ -21,12 +22,15 @@ async def mailed(office: Office) -> Office:
 
 
 async def test_the_costs_of_a_day_are_mailed_the_next_morning(mailed: Office) -> None:
-    await mailed.harness.drain("scheduler", through="36h")
-    mails = [one for one in mailed.world.mail.mailbox if "Costos" in one.message["Subject"]]
-    assert [one.recipients for one in mails[:1]] == [TO]
-    subject = mails[0].message["Subject"]
-    report = await mailed.system.app.cost_report(day=subject.split()[2].rstrip(":"))
-    assert subject == f"Costos del {report.period}: {report.spent[0]}"
+    now = mailed.harness.clock.now
+    day = now.date().isoformat()  # costs are of days of UTC
+    morning = datetime.combine(now.date() + timedelta(days=1), time(11, 1), UTC)
+    mailed.harness.clock.advance(morning - now - timedelta(minutes=5))
+    await mailed.harness.drain("scheduler", through="5m")
+    mails = [one for one in mailed.world.mail.mailbox if day in one.message["Subject"]]
+    assert [one.recipients for one in mails] == [TO]
+    report = await mailed.system.app.cost_report(day=day)
+    assert mails[0].message["Subject"] == f"Costos del {day}: {report.spent[0]}"
     body = mails[0].message.get_body(("plain",))
     assert body is not None
     lines = body.get_content().splitlines()
