@@ -11,6 +11,7 @@ from apps.campotech.system import System
 from apps.sandbox.stand_in import serving
 
 from faena.testing import Harness
+from tests._support.eventually import PATIENCE_S
 from tests.apps.campotech.business import Business
 
 
@@ -26,5 +27,7 @@ async def url(system: System, harnessed: Harness) -> AsyncIterator[str]:
 async def api(url: str, business: Business) -> AsyncIterator[httpx.AsyncClient]:
     """A client with the token of `business`."""
     headers = {"authorization": f"Bearer {business.token}"}
-    async with httpx.AsyncClient(base_url=url, headers=headers, trust_env=False) as client:
+    async with httpx.AsyncClient(
+        base_url=url, headers=headers, timeout=PATIENCE_S, trust_env=False
+    ) as client:
         yield client

@@ -25,11 +25,15 @@ async def test_requests_that_would_only_wait_are_turned_away(
         ]
         await eventually(lambda: sum(one.done() for one in asking) >= system.pg.pool_size)
         turned_away = [one.result() for one in asking if one.done()]
-        health = await api.get("/api/health")
+
+        async def is_healthy() -> bool:
+            health = await api.get("/api/health")
+            return health.json()["database"]["status"] == "healthy"
+
+        await eventually(is_healthy)  # a look may take too long on a busy machine
     assert {one.status_code for one in turned_away} == {503}
     assert {one.headers["content-type"] for one in turned_away} == {"application/problem+json"}
     assert all(1 <= int(one.headers["retry-after"]) <= 30 for one in turned_away)
-    assert health.json()["database"]["status"] == "healthy"
     await asyncio.gather(*asking)
     assert (await api.get("/api/v1/jobs")).status_code == 200
 
