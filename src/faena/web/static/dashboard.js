@@ -26,7 +26,9 @@ function update(figures) {
 // Listens to the server; where that fails it asks every few seconds, and tries to listen again later.
 class Live {
   constructor(page, query) {
-    this.query = query ? `${page}?${query}` : page;
+    const words = new URLSearchParams(query);
+    words.set("lang", document.documentElement.lang); // figures in the language of the page
+    this.query = `${page}?${words}`;
     this.failures = 0;
     this.listen();
     document.addEventListener("visibilitychange", () => this.rest());
