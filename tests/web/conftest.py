@@ -14,6 +14,7 @@ from faena.web.access.access import Access
 from faena.web.access.account import Account, Accounts
 from faena.web.access.role import Role
 from faena.web.application import Dashboard, dashboard
+from tests._support.valkey import Server
 
 PASSWORD = "a long word 7"
 BASE = "http://faena.test"
@@ -45,11 +46,14 @@ class Browser:
 
 
 @pytest.fixture
-async def accounts(app: Faena) -> AsyncIterator[Accounts]:
+async def accounts(app: Faena, valkey: Server, namespace: str) -> AsyncIterator[Accounts]:
     engine = (await app.runtime()).engine
     yield Accounts(engine)
     for name in ("accounts", "trail", "trail_open"):
         await engine.command("DEL", "@access", name)
+    with valkey.client() as client:  # upstreams and features outlive the programs that declare them
+        for key in client.scan_iter(f"{namespace}:{{@resilience}}:*"):
+            client.delete(key)
 
 
 @pytest.fixture

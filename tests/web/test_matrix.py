@@ -21,14 +21,22 @@ NEEDS = {
     Permission.VIEW: {
         *("GET /", "GET /queues", "GET /queues/{queue}", "GET /queues/{queue}/jobs"),
         *("GET /live/{page}", "GET /now/{page}", "GET /dead"),
+        *("GET /workers", "GET /workers/{worker:path}"),
+        *("GET /upstreams", "GET /upstreams/{upstream}"),
         *ONE_TENANT,
     },
     Permission.OPERATE: {
         *("queues.pause", "queues.resume"),
         *("dead.retry", "dead.resolve", "dead.redrive", "dead.stop-redrive"),
+        *("features.set", "features.clear", "levels.on", "levels.off"),
+        *("alerts.silence", "alerts.unsilence", "alerts.test"),
         *("jobs.cancel", "jobs.rerun", "jobs.promote", "jobs.change"),
     },
-    Permission.ADMINISTER: {"GET /audit", "jobs.remove", "dead.discard"},
+    Permission.ADMINISTER: {
+        *("GET /audit", "jobs.remove", "dead.discard"),
+        *("upstreams.panic", "upstreams.end-panic", "upstreams.forget"),
+        *("features.forget", "levels.forget", "budgets.forget-totals"),
+    },
     Permission.OWN: set[str](),
 }
 

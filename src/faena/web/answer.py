@@ -20,6 +20,7 @@ _TITLES: Final = {
     413: "This is too large",
     422: "Something in it is not valid",
     429: "Too many requests",
+    502: "It was not accepted",
     503: "The broker does not answer",
 }
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from starlette.applications import Starlette
@@ -27,11 +28,14 @@ from faena.web.access.gate import Gate, is_forged
 from faena.web.answer import Refusal, not_found, refused, see_other
 from faena.web.audit import Trail
 from faena.web.development import link_for
+from faena.web.frame import frame_of
 from faena.web.live import Hub
+from faena.web.operation.declared import OPERATIONS
 from faena.web.recent import Recent
 from faena.web.route import Route, Visit
 from faena.web.routes import ROUTES
 from faena.web.site import Site
+from faena.web.standing import Standings
 from faena.web.template import Templates
 
 if TYPE_CHECKING:
@@ -96,6 +100,8 @@ class Dashboard:
                     trail=Trail(engine, self.app.new_id),
                     hub=Hub(),
                     recent=Recent(self.app),
+                    standings=Standings(self.app),
+                    operations={one.name: one for one in OPERATIONS},
                     templates=self._templates,
                     environment=self._environment,
                 )
@@ -132,6 +138,8 @@ class Dashboard:
                 visit = await _admitted(route, visit)
                 if visit.known is None and route.needs is not None:
                     return _at_the_door(route, visit)
+                if route.kind == "page" and request.method in _SAFE and visit.known is not None:
+                    visit = replace(visit, frame=await frame_of(visit))
                 return await route.answer(visit)
             except (Refusal, FaenaError) as error:
                 return refused(visit, route.kind, error)

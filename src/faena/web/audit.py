@@ -7,14 +7,13 @@ in between may or may not have happened, and the trail says so.
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
 from faena.engine import Engine
 from faena.engine.calls.access import AccessCalls
-from faena.errors import FaenaError
 from faena.values.view import View
 from faena.web.access.caller import Caller
 
@@ -39,6 +38,8 @@ class Record(View, frozen=True, kw_only=True):
     """Its name in the API: `queues.pause`."""
     target: str
     """What was changed: a queue, a job, a tenant …"""
+    where: dict[str, str] = msgspec.field(default_factory=dict[str, str])
+    """The same, by what each is."""
     arguments: dict[str, Any]
     before: Any = None
     after: Any = None
@@ -70,7 +71,7 @@ class Trail:
         self,
         caller: Caller,
         operation: str,
-        target: str,
+        where: Mapping[str, str],
         arguments: dict[str, Any],
         do: Callable[[], Awaitable[tuple[Any, Any, Any]]],
     ) -> tuple[Any, Record]:
@@ -82,14 +83,15 @@ class Trail:
             role=caller.role.value,
             via=caller.via,
             operation=operation,
-            target=target,
+            target="/".join(where.values()),
+            where=dict(where),
             arguments=_bounded(arguments),
         )
         await self._calls.begin_record(record.id, _pack(record))
         began = time.monotonic()
         try:
             answer, before, after = await do()
-        except FaenaError as error:
+        except Exception as error:
             await self._end(record, began, outcome=str(error) or type(error).__name__)
             raise
         done = await self._end(
@@ -109,6 +111,10 @@ class Trail:
         found = await self._calls.records(before, number)
         cursor = found[-1][0] if len(found) == number else None
         return Page(records=(*under_way, *(_read(one) for _, one in found)), cursor=cursor)
+
+    async def last(self, number: int) -> Sequence[Record]:
+        """The last changes that have ended."""
+        return [_read(one) for _, one in await self._calls.records("+", number)]
 
     async def _under_way(self) -> list[Record]:
         records = sorted(

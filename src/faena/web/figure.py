@@ -6,10 +6,12 @@ import math
 from datetime import UTC, datetime
 from typing import Final
 
+from faena.values.money import Money, amount_text
 from faena.web.words import Speaker
 
 NONE: Final = "\N{EN DASH}"
 """Where there is no number."""
+_SWAPPED: Final = str.maketrans(",.", ".,")
 _S: Final = 1_000_000
 _MINUTE: Final = 60 * _S
 _HOUR: Final = 60 * _MINUTE
@@ -28,7 +30,7 @@ class Figures:
         if value is None or not math.isfinite(value):
             return NONE
         text = f"{value:,.{places}f}"
-        return text if self._is_english else text.translate(str.maketrans(",.", ".,"))
+        return text if self._is_english else text.translate(_SWAPPED)
 
     def rough(self, value: float | None) -> str:
         """A number with as many places as it needs: 0.42, 7.3, 58, 1,284."""
@@ -43,6 +45,13 @@ class Figures:
             return NONE
         hundredths = part * 100
         return f"{self.number(hundredths, 0 if hundredths in {0, 100} else places)} %"
+
+    def money(self, amount: Money | None) -> str:
+        """An amount: 1,284.50 USD, 1.284,50 USD."""
+        if amount is None:
+            return NONE
+        text, _, currency = amount_text(amount, thousands=",").rpartition(" ")
+        return f"{text if self._is_english else text.translate(_SWAPPED)} {currency}"
 
     def duration(self, us: float | None) -> str:
         """How long something takes: 820 ms, 38 s, 3 min 50 s, 26 min, 2 h 5 min, 3 d."""

@@ -7,7 +7,7 @@ test compares all of them with a table of roles.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from starlette.requests import Request
@@ -16,6 +16,7 @@ from starlette.responses import Response
 from faena.web.access.caller import Caller
 from faena.web.access.gate import Known
 from faena.web.access.role import Permission
+from faena.web.frame import Frame
 
 if TYPE_CHECKING:
     from faena.app import Faena
@@ -32,6 +33,8 @@ class Visit:
     site: Site
     known: Known | None
     """None for strangers, where a route is open to them."""
+    frame: Frame = field(default_factory=Frame)
+    """What a page has around its own content."""
 
     @property
     def app(self) -> Faena:

@@ -7,7 +7,7 @@ from typing import Final
 
 from faena.web.access.role import Permission
 from faena.web.operation.declared import OPERATIONS
-from faena.web.page import audit, dead, door, job, overview, queue, stream
+from faena.web.page import audit, dead, door, job, overview, queue, stream, upstream, worker
 from faena.web.route import Answer, Route
 
 
@@ -68,6 +68,10 @@ ROUTES: Final[tuple[Route, ...]] = (
     _page("/queues/{queue}/jobs", queue.jobs),
     _page("/queues/{queue}/jobs/{job:path}", job.job, is_for_tenant=True),
     _page("/dead", dead.dead),
+    _page("/workers", worker.workers),
+    _page("/workers/{worker:path}", worker.worker),
+    _page("/upstreams", upstream.upstreams),
+    _page("/upstreams/{upstream}", upstream.upstream),
     _page("/audit", audit.audit, Permission.ADMINISTER),
     _page("/live/{page}", stream.live),
     _page("/now/{page}", stream.now),

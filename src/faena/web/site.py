@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -9,10 +10,12 @@ from faena.web.access.gate import Gate
 from faena.web.audit import Trail
 from faena.web.live import Hub
 from faena.web.recent import Recent
+from faena.web.standing import Standings
 from faena.web.template import Templates
 
 if TYPE_CHECKING:
     from faena.app import Faena
+    from faena.web.operation.operation import Operation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +27,8 @@ class Site:
     trail: Trail
     hub: Hub
     recent: Recent
+    standings: Standings
+    operations: Mapping[str, Operation]
     templates: Templates
     environment: str
     """What kind of installation this is, as its pages say: production, development …"""

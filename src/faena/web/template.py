@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from functools import cached_property
 from importlib.resources import files
 from typing import Any, Final
+from urllib.parse import urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.responses import HTMLResponse, Response
@@ -13,6 +15,7 @@ from starlette.responses import HTMLResponse, Response
 from faena.web.access.role import Permission
 from faena.web.figure import Figures
 from faena.web.route import Visit
+from faena.web.standing import banner, figures
 from faena.web.words import LANGUAGES, Speaker, language_of
 
 _STATIC: Final = ("style.css", "dashboard.js")
@@ -57,6 +60,9 @@ class Templates:
             known=visit.known,
             root=visit.root,
             path=visit.request.url.path.removeprefix(visit.root),
+            here=_here(visit),
+            frame=visit.frame,
+            around=_around(visit, say),
             static={
                 name: f"{visit.root}/static/{tag}/{name}" for name, (_, tag) in self.static.items()
             },
@@ -67,6 +73,21 @@ class Templates:
             figure=Figures(say),
             **data,
         )
+
+
+def _here(visit: Visit) -> str:
+    """The address of this page, to come back to."""
+    kept = [(name, one) for name, one in visit.request.query_params.multi_items() if name != "done"]
+    path = visit.request.url.path.removeprefix(visit.root)
+    return f"{path}?{urlencode(kept)}" if kept else path
+
+
+def _around(visit: Visit, say: Speaker) -> Mapping[str, str]:
+    """The texts of banner and badges; who sees one tenant is told what its users are told."""
+    standing = visit.frame.standing
+    if standing is None or visit.known is None:
+        return {}
+    return (banner if visit.known.caller.tenant else figures)(standing, say)
 
 
 def spoken(visit: Visit) -> str:

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from faena.web.operation import dead, job, queue
+from faena.web.operation import alert, dead, feature, job, queue, upstream
 from faena.web.operation.operation import Operation
 
-OPERATIONS: Final[tuple[Operation, ...]] = (*queue.OPERATIONS, *job.OPERATIONS, *dead.OPERATIONS)
+OPERATIONS: Final[tuple[Operation, ...]] = (
+    *queue.OPERATIONS,
+    *job.OPERATIONS,
+    *dead.OPERATIONS,
+    *upstream.OPERATIONS,
+    *feature.OPERATIONS,
+    *alert.OPERATIONS,
+)

@@ -40,6 +40,14 @@ class Done(NamedTuple):
     after: Any = None
 
 
+class Undo(NamedTuple):
+    """What takes a change back."""
+
+    operation: str
+    fields: Mapping[str, object]
+    """Of its form."""
+
+
 class Asked(NamedTuple):
     """What is asked of an operation."""
 
@@ -65,6 +73,14 @@ class Operation:
     arguments: type[msgspec.Struct] = Nothing
     do: Callable[[Asked], Awaitable[Done]]
     method: str = "POST"
+    told: str = ""
+    """What is said when it is done, with names of its path and arguments: `{queue} is held`."""
+    undo: Callable[[Record], Undo | None] | None = None
+    """What takes it back, with what was before; None where nothing does."""
+
+    def undoing(self, record: Record) -> Undo | None:
+        """What takes back a change that is done."""
+        return None if self.undo is None or record.outcome != "done" else self.undo(record)
 
     async def answer_api(self, visit: Visit) -> Response:
         """A call of the API."""
@@ -79,7 +95,7 @@ class Operation:
     async def answer_form(self, visit: Visit) -> Response:
         """A form of a page: goes back to where it was sent, which shows what was done."""
         fields = await _fields(visit.request)
-        names = {part[1:-1] for part in self.path.split("/") if part.startswith("{")}
+        names = [part[1:-1] for part in self.path.split("/") if part.startswith("{")]
         where = {name: fields.pop(name) for name in names if name in fields}
         if len(where) < len(names):
             raise Refusal(422, "invalid", f"the form must say {', '.join(sorted(names))}")
@@ -97,13 +113,16 @@ class Operation:
         self, visit: Visit, where: Mapping[str, str], given: msgspec.Struct
     ) -> tuple[Any, Record]:
         asked = Asked(visit.app, visit.caller.name, dict(where), given)
-        return await visit.site.trail.keep(
-            visit.caller,
-            self.name,
-            "/".join(where.values()),
-            msgspec.structs.asdict(given),
-            lambda: self.do(asked),
-        )
+        try:
+            return await visit.site.trail.keep(
+                visit.caller,
+                self.name,
+                where,
+                msgspec.structs.asdict(given),
+                lambda: self.do(asked),
+            )
+        finally:
+            visit.site.standings.forget()
 
 
 async def _fields(request: Request) -> dict[str, Any]:

@@ -9,7 +9,8 @@ import msgspec
 from faena.queue import Queue
 from faena.web.access.role import Permission
 from faena.web.answer import not_found
-from faena.web.operation.operation import Asked, Done, Operation
+from faena.web.audit import Record
+from faena.web.operation.operation import Asked, Done, Operation, Undo
 
 
 class Pause(msgspec.Struct, forbid_unknown_fields=True):
@@ -52,6 +53,21 @@ async def _resume(asked: Asked) -> Done:
     return Done({"was_held": was_held}, before, await _holds(queue))
 
 
+def _undo_pause(record: Record) -> Undo | None:
+    """A hold that was there before, with another end perhaps, stays."""
+    reason = record.arguments.get("reason", "pause")
+    if reason in (record.before or ()):
+        return None
+    return Undo("queues.resume", {**record.where, "reason": reason})
+
+
+def _undo_resume(record: Record) -> Undo | None:
+    reason = record.arguments.get("reason", "pause")
+    if reason not in (record.before or ()):
+        return None
+    return Undo("queues.pause", {**record.where, "reason": reason})
+
+
 OPERATIONS: Final = (
     Operation(
         name="queues.pause",
@@ -60,6 +76,8 @@ OPERATIONS: Final = (
         text="Start no more jobs of a queue; running ones go on.",
         arguments=Pause,
         do=_pause,
+        told="{queue} is held: {reason}",
+        undo=_undo_pause,
     ),
     Operation(
         name="queues.resume",
@@ -68,5 +86,7 @@ OPERATIONS: Final = (
         text="End a hold of a queue.",
         arguments=Resume,
         do=_resume,
+        told="{queue} is released: {reason}",
+        undo=_undo_resume,
     ),
 )

@@ -9,14 +9,21 @@ from starlette.responses import Response, StreamingResponse
 
 from faena.web.answer import Refusal, json, not_found
 from faena.web.live import TooManyListeners
-from faena.web.page import overview, queue
+from faena.web.page import overview, queue, upstream, worker
 from faena.web.route import Visit
 from faena.web.site import Site
+from faena.web.standing import figures
 from faena.web.template import spoken
 from faena.web.words import Speaker
 
 Channel = Callable[[Site, Speaker, Mapping[str, Any]], tuple[Any, Any]]
-_CHANNELS: Final[Mapping[str, Channel]] = {"overview": overview.channel, "queue": queue.channel}
+_CHANNELS: Final[Mapping[str, Channel]] = {
+    "overview": overview.channel,
+    "queue": queue.channel,
+    "workers": worker.channel,
+    "upstreams": upstream.channel,
+    "upstream": upstream.channel_of_one,
+}
 _HEADERS: Final = {"X-Accel-Buffering": "no", "Cache-Control": "no-store"}
 
 
@@ -51,5 +58,11 @@ def _chosen(visit: Visit) -> tuple[Any, Any]:
     name = visit.request.path_params["page"]
     if name not in _CHANNELS:
         raise not_found()
-    query = visit.request.query_params
-    return _CHANNELS[name](visit.site, Speaker(spoken(visit)), query)
+    query, say = visit.request.query_params, Speaker(spoken(visit))
+    key, reading = _CHANNELS[name](visit.site, say, query)
+
+    async def with_frame() -> Mapping[str, str]:
+        """What all pages show, and what this one does."""
+        return {**figures(await visit.site.standings.now(), say), **await reading()}
+
+    return key, with_frame

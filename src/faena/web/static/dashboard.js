@@ -7,6 +7,7 @@ const light = document.querySelector(".live");
 
 const POLL_MS = 5000;
 const TRY_AGAIN_MS = 60000;
+const TOAST_MS = 10000;
 
 function show(state) {
   if (!light) return;
@@ -17,8 +18,11 @@ function show(state) {
 
 function update(figures) {
   for (const [name, text] of Object.entries(figures)) {
-    for (const place of main.querySelectorAll(`[data-figure="${CSS.escape(name)}"]`)) {
+    for (const place of document.querySelectorAll(`[data-figure="${CSS.escape(name)}"]`)) {
       if (place.textContent !== text) place.textContent = text;
+    }
+    for (const place of document.querySelectorAll(`[data-if="${CSS.escape(name)}"]`)) {
+      place.hidden = text === "";
     }
   }
 }
@@ -92,5 +96,11 @@ function keys(event) {
   }
 }
 
+// What was done is said for ten seconds, longer while it is pointed at or focused.
+function fade(toast) {
+  setTimeout(() => (toast.matches(":hover, :focus-within") ? fade(toast) : toast.remove()), TOAST_MS);
+}
+
 document.addEventListener("keydown", keys);
+document.querySelectorAll(".toast").forEach(fade);
 if (main?.dataset.live) new Live(main.dataset.live, main.dataset.liveQuery);

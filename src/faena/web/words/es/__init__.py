@@ -8,12 +8,17 @@ from faena.web.words.es.audit import AUDIT
 from faena.web.words.es.common import COMMON
 from faena.web.words.es.dead import DEAD
 from faena.web.words.es.door import DOOR
+from faena.web.words.es.frame import FRAME
 from faena.web.words.es.job import JOB
 from faena.web.words.es.overview import OVERVIEW
 from faena.web.words.es.queue import QUEUE
+from faena.web.words.es.run import RUN
 from faena.web.words.es.shell import SHELL
+from faena.web.words.es.upstream import UPSTREAM
+from faena.web.words.es.worker import WORKER
 
 ES: Final[dict[str, str]] = {
+    **RUN,
     **COMMON,
     **SHELL,
     **DOOR,
@@ -22,4 +27,7 @@ ES: Final[dict[str, str]] = {
     **JOB,
     **DEAD,
     **AUDIT,
+    **FRAME,
+    **UPSTREAM,
+    **WORKER,
 }

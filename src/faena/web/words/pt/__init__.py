@@ -8,12 +8,17 @@ from faena.web.words.pt.audit import AUDIT
 from faena.web.words.pt.common import COMMON
 from faena.web.words.pt.dead import DEAD
 from faena.web.words.pt.door import DOOR
+from faena.web.words.pt.frame import FRAME
 from faena.web.words.pt.job import JOB
 from faena.web.words.pt.overview import OVERVIEW
 from faena.web.words.pt.queue import QUEUE
+from faena.web.words.pt.run import RUN
 from faena.web.words.pt.shell import SHELL
+from faena.web.words.pt.upstream import UPSTREAM
+from faena.web.words.pt.worker import WORKER
 
 PT: Final[dict[str, str]] = {
+    **RUN,
     **COMMON,
     **SHELL,
     **DOOR,
@@ -22,4 +27,7 @@ PT: Final[dict[str, str]] = {
     **JOB,
     **DEAD,
     **AUDIT,
+    **FRAME,
+    **UPSTREAM,
+    **WORKER,
 }
