@@ -54,6 +54,17 @@ async def test_a_worker_that_stops_tells_what_it_has_measured(app: Faena) -> Non
     assert (task.started, task.completed, task.run.count) == (10, 10, 10)
 
 
+async def test_counters_are_events_also_where_tenants_take_turns(app: Faena) -> None:
+    queue, work = working(app)
+    for tenant in ("acme", "zen"):
+        await work.enqueue(1, tenant=tenant)
+    await app.run_worker(until_empty=True)
+    events = {"enqueued", "claimed", "completed"}
+    assert (await queue.statistics("10m")).counters.keys() == events
+    (seen,) = (one for one in (await app.snapshot()).queues if one.queue == queue.name)
+    assert seen.totals.keys() == events
+
+
 async def ended(queue: Queue) -> bool:
     counts = await queue.counts()
     return (counts["completed"], counts["dead"], counts["delayed"]) == (2, 1, 1)

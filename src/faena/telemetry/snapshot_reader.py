@@ -20,6 +20,7 @@ from faena.inspection.workers import merged
 from faena.resilience.feature_views import FeatureView
 from faena.sharding.router import Routers
 from faena.telemetry.snapshot import NodeSnapshot, QueueSnapshot, Snapshot, TenantSnapshot
+from faena.telemetry.statistics import NOT_EVENTS
 from faena.tenancy.lanes import tenant_of
 
 MOST_TENANTS: Final = 50
@@ -134,7 +135,7 @@ def _added_up(
         counts=dict(counts),
         oldest_us=max(0, *ages) if ages else None,
         oldest_dead_us=max(0, *dead) if dead else None,
-        totals=dict(totals),
+        totals={name: number for name, number in totals.items() if name not in NOT_EVENTS},
         holds=tuple({hold.reason: hold for part in parts for hold in part.holds}.values()),
         workers=workers,
         slots=sum(worker.slots or 0 for worker in workers),

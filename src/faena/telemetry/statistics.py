@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Final, Self
 
 from faena.telemetry.histogram import Histogram
 from faena.values.view import View
+
+
+NOT_EVENTS: Final = frozenset({"shares", "shares_squared", "throttled_us"})
+"""What is counted of tenants' turns beside the events, for `queue.shares()`."""
 
 
 class Timing(View, frozen=True, kw_only=True):

@@ -15,7 +15,7 @@ from faena.engine.calls.statistics import Counted, StatisticsCalls, TaskFacts, U
 from faena.errors import ConfigError
 from faena.sharding.router import Routers
 from faena.telemetry.histogram import Histogram
-from faena.telemetry.statistics import QueueStatistics, Series, TaskStatistics
+from faena.telemetry.statistics import NOT_EVENTS, QueueStatistics, Series, TaskStatistics
 from faena.values.duration import describe
 
 _MINUTE_US: Final = 60_000_000
@@ -134,7 +134,8 @@ def _added_up(queue: str, since: int, until: int, parts: Iterable[_Part]) -> Que
     by_task: dict[str, list[TaskFacts]] = {}
     for _, counted in parts:
         for name, number in counted.counters.items():
-            counters[name] = counters.get(name, 0) + number
+            if name not in NOT_EVENTS:
+                counters[name] = counters.get(name, 0) + number
         for task, facts in counted.tasks.items():
             by_task.setdefault(task, []).append(facts)
     tasks = tuple(_task(queue, name, by_task[name]) for name in sorted(by_task))

@@ -58,7 +58,8 @@ def sentences(advice: QueueAdvice, seen: QueueSnapshot, concurrency: int) -> Ite
         f"on average, {advice.utilization:.0%}"
     )
     if not advice.is_enough:
-        yield f"only {advice.count} attempts began, too few to recommend anything: take more time"
+        began = "1 attempt" if advice.count == 1 else f"{advice.count} attempts"
+        yield f"only {began} began, too few to recommend anything: take a longer window"
         return
     yield from _recommended(advice, concurrency)
     yield from _objective(advice)
