@@ -119,6 +119,15 @@ async def test_what_others_watch_stays_until_they_are_gone_for_ten_minutes(
     assert await alerts.told() == ["ops warning: resolved"]
 
 
+async def test_repeats_go_on_after_the_clock_was_put_back(alerts: AlertRig) -> None:
+    repeated = reading(60, repeat_us=60 * SECOND)
+    assert await alerts.told(repeated) == ["ops warning: firing"]
+    alerts.clock.go(-3_600)
+    assert await alerts.told(repeated) == []
+    alerts.clock.go(60)
+    assert await alerts.told(repeated) == ["ops warning: repeated"]
+
+
 async def judge_by(alerts: AlertRig, others: AlertCalls, *values: float) -> list[str]:
     """What programs with other rules tell of such values."""
     turn = await alerts.begin(calls=others)

@@ -14,6 +14,8 @@ import pytest
 
 from faena import Mail
 from faena.engine.calls.alerts import Change, Notice
+from faena.telemetry.alerts import mail as mail_module
+from faena.telemetry.alerts.failure import Undelivered
 from faena.telemetry.alerts.mail import mail_of, send_mail
 from faena.telemetry.alerts.outgoing import exchange, post
 from tests._support.eventually import PATIENCE_S
@@ -24,6 +26,18 @@ NOTICE = Notice(
     *("ops", "critical", 1_700_000_060_000_000),
     [Change("firing", "depth", "mail", "critical", 1_700_000_000_000_000, "9 jobs wait")],
 )
+
+
+def team(port: int) -> Mail:
+    return Mail(
+        name="team",
+        host="127.0.0.1",
+        port=port,
+        tls="none",
+        sender="faena@example.org",
+        to=["ana@example.org"],
+    )
+
 
 Session = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
@@ -89,16 +103,35 @@ async def test_a_mail_that_was_accepted_is_so_whatever_is_said_to_a_goodbye(
             writer.write(b"250 fine\r\n")
 
     async with listening(session) as port:
-        mail = Mail(
-            name="team",
-            host="127.0.0.1",
-            port=port,
-            tls="none",
-            sender="faena@example.org",
-            to=["ana@example.org"],
-        )
+        mail = team(port)
         await send_mail(mail_of("shop", "n-1", NOTICE, mail), mail, None)
     assert len(accepted) == 1
+
+
+async def test_a_mail_server_that_never_ends_its_first_line_holds_no_thread(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A thread that waits for it would keep the worker from ending."""
+    is_there, is_left = asyncio.Event(), asyncio.Event()
+
+    async def session(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"220")
+        is_there.set()
+        with suppress(ConnectionResetError):
+            await reader.read()
+        is_left.set()
+
+    async with listening(session) as port:
+        mail = team(port)
+        sending = asyncio.create_task(send_mail(mail_of("shop", "n-1", NOTICE, mail), mail, None))
+        await is_there.wait()
+        sending.cancel()
+        async with asyncio.timeout(mail_module.TIMEOUT_S * 0.9):
+            await is_left.wait()
+        await asyncio.wait({sending})
+        monkeypatch.setattr(mail_module, "WHOLE_S", 0.1)
+        with pytest.raises(Undelivered, match="TimeoutError"):
+            await send_mail(mail_of("shop", "n-1", NOTICE, mail), mail, None)
 
 
 async def test_an_address_that_nobody_answers_at_is_not_the_only_one() -> None:

@@ -248,13 +248,14 @@ async def test_a_batch_whose_call_fails_is_an_error(app: Faena, spans: Spans) ->
 
     @queue.batch(size=2, wait="10m")
     async def pack(numbers: list[int]) -> None:
-        raise ValueError("no")
+        raise ValueError("card 4111")
 
     await pack.enqueue_many([1, 2])
     await drained(app)
     attempt = spans.one("job.attempt mail")
     assert attempt.status.status_code is StatusCode.ERROR
     assert (attempt.attributes or {})["error.type"] == "ValueError"
+    assert "4111" not in spans.everything()
 
 
 async def test_all_jobs_of_a_flow_are_in_the_trace_that_started_it(

@@ -7,7 +7,6 @@ from typing import Final, Self
 from faena.telemetry.histogram import Histogram
 from faena.values.view import View
 
-
 NOT_EVENTS: Final = frozenset({"shares", "shares_squared", "throttled_us"})
 """What is counted of tenants' turns beside the events, for `queue.shares()`."""
 

@@ -56,6 +56,7 @@ table.sort(names)
 for _, about in ipairs(names) do
   local reading, alert = by_name[about], alert_in(stored[about])
   local was, is_theirs = alert.l, is_of_others(alert)
+  alert.a, alert.ta = math.min(alert.a, now), math.min(alert.ta, now)   -- the clock may have been put back
   judge_alert(alert, reading, now)
   if alert.l > was or not is_theirs then
     alert.o, alert.a = set, now
