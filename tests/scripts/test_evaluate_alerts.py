@@ -128,6 +128,24 @@ async def test_repeats_go_on_after_the_clock_was_put_back(alerts: AlertRig) -> N
     assert await alerts.told(repeated) == ["ops warning: repeated"]
 
 
+async def test_who_was_told_that_it_is_critical_is_told_that_it_is_over(alerts: AlertRig) -> None:
+    """Also if it has eased since, and a warning was repeated to others."""
+    assert await alerts.told(100) == ["ops critical: firing", "pager critical: firing"]
+    assert await alerts.told(79) == ["ops critical: eased", "pager critical: eased"]
+    alerts.clock.go(60)
+    assert await alerts.told(reading(79, repeat_us=60 * SECOND)) == ["ops warning: repeated"]
+    assert await alerts.told(0) == ["ops warning: resolved", "pager warning: resolved"]
+
+
+async def test_an_alert_lasts_since_it_fired_also_when_it_escalates(alerts: AlertRig) -> None:
+    await alerts.judge(60)
+    began = alerts.clock.now
+    (notice, _) = (await alerts.judge(100)).values()
+    assert [change.since for change in notice.changes] == [began]
+    assert [one.since for one in (await alerts.look()).firing] == [began]
+    assert {one.since for one in (await alerts.look()).history} == {began}
+
+
 async def judge_by(alerts: AlertRig, others: AlertCalls, *values: float) -> list[str]:
     """What programs with other rules tell of such values."""
     turn = await alerts.begin(calls=others)

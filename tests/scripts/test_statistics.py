@@ -46,6 +46,16 @@ async def test_a_minute_that_is_over_is_added_to_its_hour_and_the_totals(rig: Ri
     assert dump["totals"] == {"enqueued": 1, "claimed": 1, "completed": 1, "open": MINUTE + 1}
 
 
+async def test_minutes_are_kept_for_two_days_and_hours_for_thirty(rig: Rig) -> None:
+    await rig.add("a")
+    rig.clock.go(60)
+    await rig.add("b")
+    day = 86_400
+    for name, days in ((f"stats:{MINUTE}", 2), (f"stats_hour:{HOUR}", 30)):
+        left_s = await rig.engine.command("TTL", "q", name)
+        assert (days - 1) * day < left_s <= days * day
+
+
 async def test_minutes_without_jobs_between_two_change_nothing(rig: Rig) -> None:
     await rig.add("a")
     rig.clock.go(3600 * 5)

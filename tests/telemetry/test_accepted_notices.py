@@ -45,8 +45,10 @@ Session = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]
 @asynccontextmanager
 async def listening(session: Session) -> AsyncIterator[int]:
     """A server of few words; its port."""
+    sessions = set[asyncio.Task[None] | None]()
 
     async def guarded(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        sessions.add(asyncio.current_task())
         with suppress(OSError, asyncio.IncompleteReadError):
             await session(reader, writer)
         writer.close()
@@ -56,6 +58,7 @@ async def listening(session: Session) -> AsyncIterator[int]:
         yield server.sockets[0].getsockname()[1]
     finally:
         server.close()
+        await asyncio.gather(*(one for one in sessions if one), return_exceptions=True)
 
 
 async def test_a_receiver_that_answers_and_keeps_the_connection_open_has_accepted(
@@ -108,9 +111,7 @@ async def test_a_mail_that_was_accepted_is_so_whatever_is_said_to_a_goodbye(
     assert len(accepted) == 1
 
 
-async def test_a_mail_server_that_never_ends_its_first_line_holds_no_thread(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_mail_server_that_never_ends_its_first_line_holds_no_thread() -> None:
     """A thread that waits for it would keep the worker from ending."""
     is_there, is_left = asyncio.Event(), asyncio.Event()
 
@@ -129,7 +130,12 @@ async def test_a_mail_server_that_never_ends_its_first_line_holds_no_thread(
         async with asyncio.timeout(mail_module.TIMEOUT_S * 0.9):
             await is_left.wait()
         await asyncio.wait({sending})
-        monkeypatch.setattr(mail_module, "WHOLE_S", 0.1)
+
+
+async def test_a_mail_may_take_so_long_in_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mail_module, "WHOLE_S", 0.1)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        mail = team(silent.getsockname()[1])
         with pytest.raises(Undelivered, match="TimeoutError"):
             await send_mail(mail_of("shop", "n-1", NOTICE, mail), mail, None)
 
