@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from apps.campotech import thresholds
 from apps.campotech.pace import Pace
 from faena import Backpressure, Faena, Order, Priority, Queue, Retain, Retry
 
@@ -126,6 +127,7 @@ def _declare(app: Faena, row: Row, pace: Pace, flags: Flags) -> Queue:
         retain=KEPT,
         backpressure=FULL if flags.has_backpressure else None,
         payload_limit=PAYLOAD_LIMIT,
+        alerts=thresholds.declared(row.name, pace),
     )
 
 

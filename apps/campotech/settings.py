@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Self
 
+from apps.campotech import alerting
 from apps.campotech.registry import Flags
 from apps.providers import afip, mail, mercadopago, openai, push, sms, storage, whatsapp
 from apps.providers.mail.letter import check_address
+from faena import Log
 
 _TRUE, _FALSE = frozenset({"true", "1", "yes", "on"}), frozenset({"false", "0", "no", "off"})
 _BY_DEFAULT: Final = "http://127.0.0.1:8000"
@@ -56,6 +58,8 @@ class Settings:
     """None, here and below: nobody is told in this way."""
     mail: mail.Settings | None = None
     sms: sms.Settings | None = None
+    alert_channels: tuple[alerting.Channel, ...] = (Log(),)
+    """Where operators are told that something is wrong."""
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str]) -> Self:
@@ -66,6 +70,7 @@ class Settings:
                 "CAMPOTECH_SECRETS must be set: 32 random characters or more, several with commas"
             )
         public_url = environ.get("CAMPOTECH_PUBLIC_URL", _BY_DEFAULT).rstrip("/")
+        account = mail.Settings.from_env(environ) if "SMTP_HOST" in environ else None
         return cls(
             broker_url=environ.get("CAMPOTECH_BROKER_URL"),
             database_url=environ.get("CAMPOTECH_DATABASE_URL"),
@@ -91,8 +96,9 @@ class Settings:
             openai=openai.Settings.from_env(environ),
             ai_budget=environ.get("OPENAI_DAILY_BUDGET"),
             push=push.Settings.from_env(environ) if "FCM_SERVICE_ACCOUNT" in environ else None,
-            mail=mail.Settings.from_env(environ) if "SMTP_HOST" in environ else None,
+            mail=account,
             sms=sms.Settings.from_env(environ) if "TWILIO_ACCOUNT_SID" in environ else None,
+            alert_channels=alerting.from_env(environ, account),
         )
 
 

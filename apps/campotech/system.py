@@ -11,7 +11,7 @@ from typing import Any, Final, Self
 
 import httpx
 
-from apps.campotech import registry
+from apps.campotech import alerting, registry
 from apps.campotech.database import tables
 from apps.campotech.dispatch import Dispatcher
 from apps.campotech.invoicing.bill import Billing
@@ -81,6 +81,7 @@ class System:
                 alert_new=10,
                 alert_age=self.pace.of("24h"),
             ),
+            alerts=alerting.declared(settings.alert_channels, self.pace),
         )
         self.queues = registry.declare(self.app, self.pace, settings.flags)
         self.pg = Postgres(

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Final, NamedTuple
+
+import faena
+from apps.campotech.pace import Pace
+
+_SHORTEST_MS: Final = 1_000.0
 
 
 class Level(NamedTuple):
@@ -37,3 +43,23 @@ OF: Final[dict[str, Thresholds]] = {
 def thresholds_of(queue: str) -> Thresholds:
     """Its own, else those of all."""
     return OF.get(queue, DEFAULT)
+
+
+def declared(queue: str, pace: Pace) -> faena.Thresholds:
+    """The same, as Faena judges them."""
+    known = thresholds_of(queue)
+    return faena.Thresholds(
+        depth=known.depth,
+        wait=waits(known.wait_ms, pace),
+        error_rate=known.error_percent,
+        stalled=known.stalled_per_hour,
+    )
+
+
+def waits(level: Level, pace: Pace) -> tuple[timedelta, timedelta]:
+    """Shorter at another speed, but a second at least: computers do not work faster."""
+    share = max(1 / pace.speed, _SHORTEST_MS / level.warning)
+    return (
+        timedelta(milliseconds=level.warning * share),
+        timedelta(milliseconds=level.critical * share),
+    )

@@ -16,6 +16,7 @@ from typing import Final
 from apps.demo.people import GaveUp, People
 from apps.demo.plan import CLOSES, OPENS, Act, plan_day
 from apps.demo.screen import Screen
+from apps.demo.told import Told, gather
 from apps.demo.trouble import Troubles
 from apps.demo.verdict import Verdict, judge
 from apps.demo.watch import Watch
@@ -45,16 +46,19 @@ def main() -> int:
         Screen(is_for_program=options.json) as screen,
     ):
         screen.say("starting Valkey, PostgreSQL, the outside world, the API and the workers")
-        verdict = _watched(options, Path(name), screen)
-    if verdict is None:
+        ended = _watched(options, Path(name), screen)
+    if ended is None:
         return 1
-    screen.conclude(verdict)
+    verdict, told = ended
+    screen.conclude(verdict, told)
     if options.json:
-        print(json.dumps(verdict.to_dict(), indent=2))  # noqa: T201 - what was asked for
+        print(json.dumps({**verdict.to_dict(), **told.to_dict()}, indent=2))  # noqa: T201 - what was asked for
     return 0 if verdict.is_good else 1
 
 
-def _watched(options: argparse.Namespace, directory: Path, screen: Screen) -> Verdict | None:
+def _watched(
+    options: argparse.Namespace, directory: Path, screen: Screen
+) -> tuple[Verdict, Told] | None:
     """What it came to; None if it failed, which is said then."""
     try:
         return asyncio.run(_run(options, directory, screen))
@@ -94,7 +98,9 @@ def _arguments() -> argparse.Namespace:
     return options
 
 
-async def _run(options: argparse.Namespace, directory: Path, screen: Screen) -> Verdict:
+async def _run(
+    options: argparse.Namespace, directory: Path, screen: Screen
+) -> tuple[Verdict, Told]:
     budget = options.ai_budget or max(0.1, options.orgs * _AI_COSTS)
     wanted = Wanted(
         organizations=options.orgs,
@@ -106,9 +112,10 @@ async def _run(options: argparse.Namespace, directory: Path, screen: Screen) -> 
         return await _play(stage, options, screen)
 
 
-async def _play(stage: Stage, options: argparse.Namespace, screen: Screen) -> Verdict:
+async def _play(stage: Stage, options: argparse.Namespace, screen: Screen) -> tuple[Verdict, Told]:
     """Days until one is enough or the viewer has seen enough."""
     screen.say(f"the dashboard, for one person: {await stage.link()}")
+    began = time.monotonic()
     people, watch = People(stage, options.seed), Watch(stage, screen.say)
     troubles = Troubles(stage, screen.say, options.seed)
     playing = asyncio.create_task(_days(stage, options, people, troubles, screen))
@@ -135,7 +142,8 @@ async def _play(stage: Stage, options: argparse.Namespace, screen: Screen) -> Ve
         for task in (playing, *looking):
             task.cancel()
         await asyncio.gather(playing, *looking, return_exceptions=True)
-    return await judge(stage, people.accepted, troubles.happened, watch.seen)
+    told = await gather(stage, screen.began_at, time.monotonic() - began)
+    return await judge(stage, people.accepted, troubles.happened, watch.seen), told
 
 
 async def _days(

@@ -13,6 +13,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from apps.demo.told import Alarm, PoolNeed, Told
 from apps.demo.verdict import Verdict
 from apps.demo.watch import Row
 
@@ -29,6 +30,8 @@ class Screen:
         self._console = Console(highlight=False, stderr=is_for_program)
         self._is_for_program = is_for_program
         self._began, self._clock = time.monotonic(), "--:--"
+        self.began_at = time.time()
+        """The instant from which seconds are counted."""
         self._events: deque[str] = deque(maxlen=_LINES)
         self._rows: list[Row] = []
         self._rates: dict[str, float] = {}
@@ -75,10 +78,11 @@ class Screen:
             self._plain_at = time.monotonic() + _PLAIN_EVERY_S
             self.say(_summary(rows, sum(self._rates.values())))
 
-    def conclude(self, verdict: Verdict) -> None:
-        """The closing table."""
+    def conclude(self, verdict: Verdict, told: Told) -> None:
+        """The closing tables."""
         if not self._is_for_program:
-            self._console.print(_closing(verdict))
+            tables = (_closing(verdict), _alerts(told.alarms), _pools(told.pools))
+            self._console.print(*tables, sep="\n")
 
     def _measure(self, rows: list[Row]) -> None:
         now = time.monotonic()
@@ -123,4 +127,48 @@ def _closing(verdict: Verdict) -> Table:
     for line in verdict.lines:
         style = {None: "", True: "green", False: "bold red"}[line.is_good]
         table.add_row(line.name, Text(line.value, style=style), line.note)
+    return table
+
+
+def _alerts(alarms: list[Alarm]) -> Table:
+    table = Table(title="alerts that fired", title_justify="left", box=box.SIMPLE_HEAD, padding=0)
+    for name in ("alert", "about", "severity"):
+        table.add_column(name, no_wrap=True)
+    for name in ("times", "fired", "resolved", "lasted"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("such as", style="dim")
+    for alarm in alarms:
+        worst, until = alarm.worst, alarm.resolved_s
+        style = "bold red" if worst.severity == "critical" else "yellow"
+        table.add_row(
+            worst.rule,
+            worst.subject,
+            Text(worst.severity, style=style),
+            f"{len(alarm.episodes)}",
+            f"{alarm.episodes[0].fired_s:.1f} s",
+            "still fires" if until is None else f"{until:.1f} s",
+            f"{alarm.lasted_s:.1f} s" if alarm.lasted_s else "",
+            Text(worst.text.partition(" (")[0]),
+        )
+    return table
+
+
+def _pools(pools: list[PoolNeed]) -> Table:
+    title = "advice for the pools: 70 % of slots in use are right"
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=0)
+    table.add_column("pool", no_wrap=True)
+    for name in ("processes", "slots", "in use", "right"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("advice", no_wrap=True)
+    table.add_column("p95 of waits, at most", style="dim")
+    for one in pools:
+        table.add_row(
+            one.pool,
+            f"{one.processes}",
+            f"{one.slots}",
+            f"{one.in_use:.1f}, {one.in_use / one.slots:.0%}",
+            f"{one.recommended_slots}",
+            one.advice,
+            f"{one.wait_p95_s:,.1f} s, {one.slowest}",
+        )
     return table

@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from faena.scheduling.view import ScheduleView
     from faena.states import State
     from faena.task import Draft, Task
+    from faena.telemetry.advice.queue_advice import QueueAdvice, TaskAdvice
     from faena.telemetry.alerts.view import AlertChange, AlertsView, AlertView, SilenceView
     from faena.telemetry.events import Event
     from faena.tenancy.shares import Shares, Waits
@@ -102,6 +103,7 @@ _NAMES = {
     "faena.scheduling.view": "ScheduleView",
     "faena.states": "State",
     "faena.task": "Draft Task",
+    "faena.telemetry.advice.queue_advice": "QueueAdvice TaskAdvice",
     "faena.telemetry.alerts.view": "AlertChange AlertsView AlertView SilenceView",
     "faena.telemetry.events": "Event",
     "faena.tenancy.shares": "Shares Waits",
@@ -186,6 +188,7 @@ __all__ = [
     "Price",
     "Priority",
     "Queue",
+    "QueueAdvice",
     "Queued",
     "RateLimited",
     "Receipt",
@@ -202,6 +205,7 @@ __all__ = [
     "State",
     "Stub",
     "Task",
+    "TaskAdvice",
     "Tenant",
     "TenantView",
     "Thresholds",

@@ -14,6 +14,7 @@ from apps.campotech.api import (
     intake,
     jobs,
     payment,
+    queues,
     status,
     tracking,
     webhook,
@@ -44,6 +45,7 @@ _ROUTERS: Final = (
     webhook.router,
     status.router,
     status.admin,
+    queues.router,
 )
 
 

@@ -83,11 +83,12 @@ async def sandbox(authority: Authority) -> AsyncIterator[Sandbox]:
 
 
 @pytest.fixture
-async def system(
+def environ(
     database: str, tmp_path: Path, sandbox: Sandbox, platform: Credential
-) -> AsyncIterator[System]:
-    """A CampoTech with a database of its own; its broker is that of `harnessed`."""
-    environ = {
+) -> dict[str, str]:
+    """That of a CampoTech with a database of its own, in the world of the sandbox."""
+    sandbox.afip.registry.register(int(PLATFORM), ()).services.add("wsfe")
+    return {
         **sandbox.environment(sandbox.url),
         "CAMPOTECH_DATABASE_URL": database,
         "CAMPOTECH_DIRECTORY": str(tmp_path / ".faena"),
@@ -97,7 +98,11 @@ async def system(
         "AFIP_CERTIFICATE": platform.certificate_pem.decode(),
         "AFIP_KEY": platform.key_pem.decode(),
     }
-    sandbox.afip.registry.register(int(PLATFORM), ()).services.add("wsfe")
+
+
+@pytest.fixture
+async def system(environ: dict[str, str]) -> AsyncIterator[System]:
+    """A CampoTech with a database of its own; its broker is that of `harnessed`."""
     async with System(Settings.from_env(environ)) as made:
         yield made
 

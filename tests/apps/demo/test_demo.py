@@ -55,11 +55,18 @@ def demo(directory: Path, *arguments: str) -> Generator[subprocess.Popen[str]]:
                 left.kill()
 
 
-def figures(process: subprocess.Popen[str]) -> dict[str, str]:
-    """The closing figures; every one that can be wrong is right."""
+def document(process: subprocess.Popen[str]) -> dict[str, Any]:
     output, told = process.communicate()
     assert output, told
-    found: dict[str, Any] = json.loads(output)
+    return json.loads(output)
+
+
+def figures(process: subprocess.Popen[str]) -> dict[str, str]:
+    """The closing figures; every one that can be wrong is right."""
+    return checked(process, document(process))
+
+
+def checked(process: subprocess.Popen[str], found: dict[str, Any]) -> dict[str, str]:
     assert [one for one in found["lines"] if one["isGood"] is False] == []
     assert process.returncode == 0
     return {one["name"]: one["value"] for one in found["lines"]}
@@ -67,8 +74,14 @@ def figures(process: subprocess.Popen[str]) -> dict[str, str]:
 
 def test_a_day_with_an_outage_and_killed_workers_loses_and_doubles_nothing(home: Path) -> None:
     with demo(home, "--once", "--json", *SHORT) as process:
-        found = figures(process)
+        ended = document(process)
+        found = checked(process, ended)
         assert left_running(home) == []
+    assert ("budget", "openai day 50%") in {
+        (one["rule"], one["subject"]) for one in ended["alerts"]
+    }
+    assert [one["pool"] for one in ended["advice"]] == ["high", "normal", "low", "scheduler"]
+    assert all(one["in_use"] > 0 and one["wait_p95_s"] > 0 for one in ended["advice"])
     must_be_none = ("lost", "not issued", "doubled at AFIP", "gaps", "inversions", "dead")
     assert [found[name] for name in must_be_none] == ["0"] * len(must_be_none)
     assert int(found["invoices"]) == 4 * 5 + 30
