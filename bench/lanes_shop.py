@@ -23,14 +23,17 @@ from bench.adapter import Worker
 from bench.ledger import Ledger, create_ledger
 from bench.peers.protocol import run
 from bench.process import child
-from bench.scraped import scraping, serve
-from faena import Budget, Faena, Limit, Price, Retain
+from bench.scraped import EVERY_PATH, PAGE, scraping, serve, serve_all
+from faena import Alerts, Budget, Faena, Limit, Price, Retain
+from faena import logging as faena_logging
 
 QUEUE = "bench"
 UNMEASURED = "unmeasured"
 """Its worker measures nothing of its jobs: what no program can ask for."""
 WATCHED = "watched"
 """Its worker's page of metrics is scraped once a second."""
+ALL = "all"
+"""And it judges alerts, is probed once a second, and writes its log in JSON."""
 SLOTS = 500
 COUNTED = 1024
 """Tenants by number that the counters have room for; those beyond share the last one."""
@@ -54,6 +57,7 @@ KINDS: Mapping[str, Mapping[str, Any]] = {
     "guarded laned": {**_BARE, "fair": True},
     UNMEASURED: _BARE,
     WATCHED: _BARE,
+    ALL: _BARE,
 }
 """Options by kind. The bounds of `everything` are checked at every claim and never reached."""
 
@@ -122,7 +126,7 @@ def build(
     url: str, kind: str, *, slots: int = SLOTS, queue: str = QUEUE, books: Books | None = None
 ) -> tuple[Faena, Any]:
     """The app with one queue of a kind and its one task; a producer needs no books."""
-    app = Faena("bench", url=url)
+    app = Faena("bench", url=url, alerts=Alerts() if kind == ALL else None)
     made = app.queue(queue, concurrency=slots, **KINDS[kind])
     needed = [app.upstream("provider", **UPSTREAMS[kind])] if kind in UPSTREAMS else []
     if kind == "everything":
@@ -173,10 +177,10 @@ def working(url: str, scratch: Path, kind: str, slots: int = SLOTS) -> Generator
 
 
 def _seen(kind: str, book: Path) -> AbstractContextManager[None]:
-    if kind != WATCHED:
+    if kind not in (WATCHED, ALL):
         return nullcontext()
     _port_file(book).unlink(missing_ok=True)
-    return scraping(_port_file(book))
+    return scraping(_port_file(book), EVERY_PATH if kind == ALL else PAGE)
 
 
 def _port_file(book: Path) -> Path:
@@ -202,8 +206,13 @@ def main() -> None:
     book, counts = (Path(os.environ[name]) for name in ("BENCH_LEDGER", "BENCH_COUNTERS"))
     books = Books(Ledger(book), Counters(counts))
     app, _ = build(os.environ["BENCH_URL"], kind, slots=slots, books=books)
-    serving = serve(app, QUEUE, _port_file(book)) if kind == WATCHED else app.run_worker([QUEUE])
-    run(serving)
+    if kind == ALL:
+        faena_logging.configure("json", "info")
+        run(serve_all(app, QUEUE, _port_file(book)))
+    elif kind == WATCHED:
+        run(serve(app, QUEUE, _port_file(book)))
+    else:
+        run(app.run_worker([QUEUE]))
 
 
 if __name__ == "__main__":

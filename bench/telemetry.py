@@ -2,6 +2,8 @@
 
     measured   every attempt is measured and counted by task, as always
     watched    and metrics are scraped once a second, over HTTP, from the worker
+    all        and alerts are judged, health, readiness and the signal for autoscalers are asked for
+               once a second, and the log is in JSON
 
 Both are compared with a worker that measures nothing, which no program can ask for. Drains take
 turns on one server in one run. `best` compares the fastest of each, `ratio` is the median of pairs,
@@ -21,12 +23,12 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.lanes_drain import BASE, Case, Rated, compare
-from bench.lanes_shop import UNMEASURED, WATCHED
+from bench.lanes_shop import ALL, UNMEASURED, WATCHED
 from bench.report import machine
 from bench.server import running_server
 
-CASES = (BASE, Case(WATCHED, 0))
-NAMES = dict(zip(CASES, ("measured", WATCHED), strict=True))
+CASES = (BASE, Case(WATCHED, 0), Case(ALL, 0))
+NAMES = dict(zip(CASES, ("measured", WATCHED, ALL), strict=True))
 
 
 def _table(bare: Rated, found: Sequence[Rated], jobs: int) -> Table:
