@@ -120,6 +120,8 @@ async def test_one_program_serves_the_page_until_it_is_told_to_stop(
         code, page = await asyncio.to_thread(read, f"{url}/metrics")
         assert (code, (await asyncio.to_thread(read, f"{url}/other"))[0]) == (200, 404)
         assert 'faena_jobs{app="exported",queue="mail",state="ready"} 0.0' in page
+        code, scaling = await asyncio.to_thread(read, f"{url}/scaling")
+        assert (code, json.loads(scaling)["queues"]["mail"]["slots_wanted"]) == (200, 0)
         service.send(signal.SIGTERM)
         ended, out = await service.ended()
     assert (ended, out) == (0, f"metrics of exported at {url}/metrics\n"), service.log()

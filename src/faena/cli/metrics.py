@@ -31,7 +31,8 @@ from faena.worker.supervise.signals import handling
     "port",
     type=Whole(0, 65535),
     metavar="PORT",
-    help="Serve it at /metrics until SIGTERM or Ctrl-C; 0 takes a free port.",
+    help="Serve it at /metrics, and the signal for autoscalers at /scaling, until SIGTERM or "
+    "Ctrl-C; 0 takes a free port.",
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="Where --serve listens.")
 @common

@@ -1,7 +1,7 @@
-"""Serves the page of metrics over HTTP, for `faena metrics --serve`: for a scraper or two.
+"""Serves metrics over HTTP, for `faena metrics --serve`: for a scraper or two, and an autoscaler.
 
-Requests are read in threads by the standard library's server; the page is made on the event loop,
-which has the app's connection.
+Requests are read in threads by the standard library's server; what they ask for is made on the
+event loop, which has the app's connection.
 """
 
 from __future__ import annotations
@@ -12,14 +12,17 @@ import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
+
+import msgspec
 
 from faena.app import Faena
-from faena.errors import ConfigError
+from faena.errors import ConfigError, StoreError
 
 _log = logging.getLogger("faena.cli")
 
-_PATHS: Final = ("/metrics", "/")
+_SCALING: Final = "/scaling"
+_PATHS: Final = ("/metrics", "/", _SCALING)
 _WITHIN_S: Final = 10.0
 """How long a client may take for its request; the page is there within five seconds."""
 
@@ -55,27 +58,50 @@ class _Server(ThreadingHTTPServer):
         """A client that goes away is no error of ours."""
 
 
+class _Answer(NamedTuple):
+    status: int
+    kind: str
+    body: bytes
+
+
+async def _answer(app: Faena, path: str, accept: str) -> _Answer:
+    if path == _SCALING:
+        return await _scaling(app)
+    page = await app.metrics(openmetrics="application/openmetrics-text" in accept)
+    return _Answer(200, page.content_type, page.body)
+
+
+async def _scaling(app: Faena) -> _Answer:
+    """Without the broker nothing is known: an autoscaler then leaves things as they are."""
+    try:
+        status, told = 200, (await app.scaling()).to_dict()
+    except StoreError as error:
+        status, told = 503, {"problem": str(error)}
+    return _Answer(status, "application/json", msgspec.json.encode(told) + b"\n")
+
+
 def _handler(app: Faena, loop: asyncio.AbstractEventLoop) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         timeout = _WITHIN_S
 
         def do_GET(self) -> None:
-            if self.path.partition("?")[0] not in _PATHS:
-                self.send_error(404, "the page is at /metrics")
+            path = self.path.partition("?")[0]
+            if path not in _PATHS:
+                self.send_error(404, f"the page is at /metrics, for autoscalers at {_SCALING}")
                 return
-            openmetrics = "application/openmetrics-text" in self.headers.get("Accept", "")
-            asked = asyncio.run_coroutine_threadsafe(app.metrics(openmetrics=openmetrics), loop)
+            making = _answer(app, path, self.headers.get("Accept", ""))
+            asked = asyncio.run_coroutine_threadsafe(making, loop)
             try:
-                page = asked.result(2 * _WITHIN_S)
+                answer = asked.result(2 * _WITHIN_S)
             except Exception:  # noqa: BLE001 - a scraper gets an answer
-                _log.exception("the page of metrics could not be made")
-                self.send_error(500, "the page could not be made")
+                _log.exception("an answer could not be made")
+                self.send_error(500, "an answer could not be made")
                 return
-            self.send_response(200)
-            self.send_header("Content-Type", page.content_type)
-            self.send_header("Content-Length", str(len(page.body)))
+            self.send_response(answer.status)
+            self.send_header("Content-Type", answer.kind)
+            self.send_header("Content-Length", str(len(answer.body)))
             self.end_headers()
-            self.wfile.write(page.body)
+            self.wfile.write(answer.body)
 
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the standard library's
             """Requests of a scraper are not worth a line each."""
