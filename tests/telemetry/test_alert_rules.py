@@ -61,15 +61,18 @@ async def test_depth_of_a_queue_with_bounds_of_its_own(valkey: Server) -> None:
 
 
 async def test_the_seed_of_zaphub_depth_above_a_thousand_for_five_minutes(valkey: Server) -> None:
-    rules = {"depth": Rule(levels=(1_000, None), sustained="5m"), "wait": None, "silent": None}
+    rules = {"depth": None, "wait": None, "silent": None}
     async with watching(valkey.url, plain, options={"rules": rules}) as watch:
         work = watch.app.queues["mail"].tasks["work"]
-        await work.enqueue_many([1] * 1_000)
+        await work.enqueue_many([1] * 600)
+        await work.enqueue_many([1] * 400, delay="1h")
         assert await watch.judge() == []
         (pending,) = (await watch.app.alerts()).pending
-        assert pending.rule == "depth"
+        assert pending.rule == "backlog"
         assert await watch.judge("4m") == []
-        assert await watch.judge("1m") == ["depth mail warning firing"]
+        assert await watch.judge("1m") == ["backlog mail warning firing"]
+        await watch.app.queues["mail"].drain()
+        await check_told(watch, "backlog mail warning resolved")
 
 
 async def test_wait_of_the_first_job_and_silence_of_workers(valkey: Server) -> None:
@@ -280,13 +283,14 @@ async def test_budgets_by_their_own_thresholds(valkey: Server) -> None:
         ]
 
 
-async def test_utilization_where_it_is_asked_for(valkey: Server) -> None:
+async def test_utilization_of_slots(valkey: Server) -> None:
     from faena.engine.scripts import Turn
 
     def declare(app: Faena) -> None:
         plain(app, alerts=Thresholds(utilization=(70, 90), wait=OFF))
 
-    async with watching(valkey.url, declare) as watch:
+    at_once = {"utilization": Rule()}
+    async with watching(valkey.url, declare, options={"rules": at_once}) as watch:
         engine = (await watch.app.runtime()).engine
         await watch.app.queues["mail"].tasks["work"].enqueue_many([1] * 4)
         about = "1 0.1.0 library slots=5 host"

@@ -15,13 +15,14 @@ MAIL: dict[str, Any] = {"name": "m", "host": "h", "sender": "a@x.org", "to": ["b
 
 
 def test_the_defaults_are_those_of_the_seed() -> None:
-    bounds = Alerts().bounds
+    bounds, settled = Alerts().bounds, Alerts().settled
     assert bounds["depth"] == (100, 300)
     assert bounds["wait"] == (30_000_000, 120_000_000)
     assert bounds["error_rate"] == (5, 15)
     assert bounds["stalled"] == (5, 20)
     assert bounds["memory"] == (80, 90)
-    assert bounds["utilization"] == (None, None)
+    assert (bounds["backlog"], settled["backlog"].sustained) == ((1_000, None), "5m")
+    assert (bounds["utilization"], settled["utilization"].sustained) == ((95, None), "15m")
 
 
 def test_a_queue_has_bounds_of_its_own() -> None:

@@ -17,10 +17,11 @@ SECOND_US: Final = 1_000_000
 
 _LEVELS: Final[Mapping[str, Pair]] = {
     "depth": (100, 300),
+    "backlog": (1_000, None),
     "wait": ("30s", "2m"),
     "error_rate": (5, 15),
     "stalled": (5, 20),
-    "utilization": (None, None),
+    "utilization": (95, None),
     "silent": ("2m", "5m"),
     "dead_surge": (None, None),
     "dead_many": (None, None),
@@ -84,6 +85,8 @@ class Rule:
 
 
 _USUAL: Final[Mapping[str, Rule]] = {
+    "backlog": Rule(sustained="5m"),
+    "utilization": Rule(sustained="15m"),
     "silent": Rule(clear=1.0, clear_after="0s"),
     "breaker": Rule(clear=1.0, clear_after="0s"),
     "missed_schedules": Rule(clear=1.0, clear_after="0s"),

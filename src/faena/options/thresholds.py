@@ -29,6 +29,10 @@ class Thresholds:
     depth: Pair | None = None
     """Jobs that are ready or blocked; (100, 300) unless the app says otherwise."""
 
+    backlog: Pair | None = None
+    """Jobs that could start, are to start later, or run; (1000, None), for five minutes, unless the
+    app says otherwise."""
+
     wait: Pair | None = None
     """How long the job that comes first has been ready; ("30s", "2m") unless the app says
     otherwise."""
@@ -41,7 +45,8 @@ class Thresholds:
     """Jobs whose worker was lost in the last hour; (5, 20) unless the app says otherwise."""
 
     utilization: Pair | None = None
-    """Percent of the slots of all workers that are in use; off unless the app says otherwise."""
+    """Percent of the slots of all workers that are in use; (95, None), for fifteen minutes, unless
+    the app says otherwise."""
 
     silent: Pair | None = None
     """How long jobs have been ready while no worker claims any; ("2m", "5m") unless the app says
@@ -58,7 +63,9 @@ class Thresholds:
         derive(self, "given", pairs)
 
 
-OF_QUEUES: Final = ("depth", "wait", "error_rate", "stalled", "utilization", "silent")
+OF_QUEUES: Final = (
+    *("depth", "backlog", "wait", "error_rate", "stalled", "utilization", "silent"),
+)
 DURATIONS: Final = frozenset({"wait", "silent", "dead_old"})
 PERCENTS: Final = frozenset({"error_rate", "utilization", "memory"})
 

@@ -50,6 +50,7 @@ def queue_readings(
 
     waiting = queue.counts["ready"] + queue.counts["blocked"]
     yield reading("depth", waiting, f"{waiting} jobs wait")
+    yield reading("backlog", queue.depth, f"{queue.depth} jobs wait, are to start later, or run")
     wait_us = queue.oldest_us or 0
     yield reading("wait", wait_us, f"the first job has waited {value_text('wait', wait_us)}")
     yield _error_rate(judgement, queue, watched, before.lately)
