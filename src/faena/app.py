@@ -46,6 +46,7 @@ if TYPE_CHECKING:  # a program that only enqueues does not load the worker
     from opentelemetry.trace import TracerProvider
 
     from faena.worker.options import Served, WorkerOptions
+    from faena.worker.serve.server_check import ServerCheck
     from faena.worker.worker import Worker
 
 
@@ -98,6 +99,7 @@ class Faena(AlertRegistry):
         self.metric_options = _metrics(metrics or Metrics())
         self._trace_with = check_tracing(tracing)
         self._services: list[Service] = []
+        self.servers: dict[str, ServerCheck] = {}
         self._desk_queues = DeskQueues(self._connected, lambda: self.queues, self.new_ids)
         self._renew_ids()
         self._declare_alerts(alerts)
@@ -302,6 +304,13 @@ class Faena(AlertRegistry):
         its worker.
         """
         self._services.append(service)
+
+    def add_server(self, name: str, check: ServerCheck) -> None:
+        """Have `/health` of workers ask another server, too; its name is a field of the answer.
+
+        `check` is a coroutine function that raises an error of Faena if the server does not answer.
+        """
+        self.servers[name] = check
 
     async def run_worker(
         self,

@@ -100,6 +100,7 @@ class Postgres(OnRequest, RolledUp):
         self._embedded: EmbeddedPostgres | None = None
         self._finding = threading.Lock()
         self.keep_effects = _kept(keep_effects)
+        app.add_server("database", self.check)
         if relay:
             app.add_service(lambda: serve(self))
         self._history = None if history is None else keep_history(self, history)
@@ -244,6 +245,13 @@ class Postgres(OnRequest, RolledUp):
         with translated("connect"):
             more: dict[str, Any] = {"connect_timeout": seconds}
             await (await self.connect(await self.url(), **more)).close()
+
+    async def check(self) -> None:
+        """Raise an error unless the server runs a statement, on a connection of its own: a busy
+        pool is not taken for a server that is out."""
+        with translated("health"):
+            async with await self.connect(await self.url(), autocommit=True) as connection:
+                await connection.execute("SELECT 1")
 
     @asynccontextmanager
     async def lend(self, patience_s: float) -> AsyncGenerator[ReadConnection]:

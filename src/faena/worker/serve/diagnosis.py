@@ -31,7 +31,8 @@ class Examined(NamedTuple):
         if self.vitals is None:
             return (_SILENT,)
         broker = () if self.vitals.broker is None else (self.vitals.broker,)
-        return (*broker, *self.vitals.stalled)
+        servers = (one for one in self.vitals.servers.values() if one is not None)
+        return (*broker, *self.vitals.stalled, *servers)
 
     @property
     def status(self) -> str:
@@ -42,6 +43,8 @@ class Examined(NamedTuple):
             return "unreachable"
         if self.vitals.stalled:
             return "stalled"
+        if any(self.vitals.servers.values()):
+            return "degraded"
         return "stopping" if self.vitals.is_stopping else "ok"
 
     def to_dict(self) -> dict[str, Any]:
@@ -71,7 +74,7 @@ class Diagnosis(NamedTuple):
         if not self.processes:
             return "down" if self.state == "serving" else self.state
         found = {one.status for one in self.processes if one.problems}
-        for word in ("unreachable", "stalled", "silent"):
+        for word in ("unreachable", "stalled", "silent", "degraded"):
             if word in found:
                 return word
         return "stopping" if self.state == "stopping" else "ok"
@@ -94,6 +97,14 @@ class Diagnosis(NamedTuple):
         """Whether those that answer consume."""
         seen = (one.vitals for one in self.processes if one.vitals is not None)
         return "stalled" if any(one.stalled for one in seen) else "ok"
+
+    @property
+    def servers(self) -> dict[str, str]:
+        """How other servers of the app are, by name: out if a process says so."""
+        seen = [one.vitals.servers for one in self.processes if one.vitals is not None]
+        names = dict.fromkeys(name for each in seen for name in each)
+        out = {name for each in seen for name, problem in each.items() if problem is not None}
+        return {name: "unreachable" if name in out else "ok" for name in names}
 
     @property
     def broker(self) -> str | None:

@@ -60,6 +60,7 @@ class Endpoints:
             "status": seen.status,
             "redis": seen.redis,
             "queues": seen.queues,
+            **seen.servers,
             "latency_ms": seen.latency_ms,
             "problems": seen.problems,
             "wanted": seen.wanted,

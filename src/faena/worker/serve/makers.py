@@ -16,6 +16,7 @@ from faena.telemetry.measured import Measurements
 from faena.telemetry.metrics.exposition import Exposition
 from faena.worker.serve.channel import About, Ask, read_told
 from faena.worker.serve.reporter import Maker
+from faena.worker.serve.server_check import ServerCheck, check_all
 from faena.worker.serve.vitals import Page, Vitals
 
 _BROKER_S: Final = 5.0
@@ -29,6 +30,7 @@ class Pages(Protocol):
 
     name: str
     metric_options: Metrics
+    servers: Mapping[str, ServerCheck]
 
     async def metrics(
         self, *, measured: Measurements | None = None, openmetrics: bool = False
@@ -50,7 +52,8 @@ def makers(app: Pages, vitals: Callable[[], Awaitable[Vitals]]) -> Mapping[str, 
     """What can be asked for, by the name of its path."""
 
     async def tell_vitals(_: Ask) -> bytes:
-        return _encode(await vitals())
+        seen, servers = await asyncio.gather(vitals(), check_all(app.servers))
+        return _encode(msgspec.structs.replace(seen, servers=servers))
 
     async def tell_metrics(ask: Ask) -> bytes:
         measured = read_told(ask.tasks)

@@ -22,6 +22,8 @@ class Vitals(msgspec.Struct, frozen=True, kw_only=True):
     """Why it did not."""
     stalled: tuple[str, ...] = ()
     """Why queues are not served as they should be: a sentence for each."""
+    servers: dict[str, str | None] = {}
+    """Other servers that the app uses, such as `database`: why one does not answer, or None."""
 
 
 class Page(msgspec.Struct, frozen=True, kw_only=True):
