@@ -55,6 +55,20 @@ def test_what_fires_is_listed(cli: Cli) -> None:
     assert told["pending"] == told["silences"] == []
 
 
+def test_what_fires_is_a_problem_of_the_status_unless_it_is_silenced(cli: Cli) -> None:
+    judge()
+    told = json.loads(cli("status", TARGET, "--json")[1])
+    assert [one["rule"] for one in told["alerts"]] == ["depth"]
+    (problem,) = [one for one in told["problems"] if one["about"].startswith("alert ")]
+    assert (problem["severity"], problem["about"]) == (1, "alert depth mail")
+    assert problem["message"].startswith("warning for ")
+    assert problem["message"].endswith(": 1 jobs wait (warning from 1, critical from 3)")
+    assert cli("alerts", "silence", "depth", "mail", "--for", "2h", "--reason", "known")[0] == 0
+    told = json.loads(cli("status", TARGET, "--json")[1])
+    assert [one["is_silenced"] for one in told["alerts"]] == [True]
+    assert [one for one in told["problems"] if one["about"].startswith("alert ")] == []
+
+
 def test_the_history_is_listed(cli: Cli) -> None:
     assert cli("alerts", "history") == (0, "no change\n", "")
     judge()

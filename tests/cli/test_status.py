@@ -130,7 +130,7 @@ async def test_it_is_shown_again_until_ctrl_c_also_after_an_outage(tmp_path: Pat
     assert {tuple(json.loads(line)) for line in out.splitlines()} == {
         (
             *("at", "problems", "queues", "upstreams", "features"),
-            *("broker", "missed_schedules"),
+            *("broker", "missed_schedules", "alerts"),
         )
     }
 

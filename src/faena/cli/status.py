@@ -92,6 +92,7 @@ def _document(found: Status) -> dict[str, Any]:
         "features": [document(one) for one in seen.features],
         "broker": [document(one) for one in seen.nodes],
         "missed_schedules": seen.missed_schedules,
+        "alerts": None if found.alerts is None else [document(one) for one in found.alerts.firing],
     }
 
 

@@ -9,6 +9,7 @@ from typing import Final
 from faena.app import Faena
 from faena.cli.output import counted
 from faena.engine.calls.upstreams import UpstreamView
+from faena.telemetry.alerts.view import AlertsView
 from faena.telemetry.snapshot import NodeSnapshot, QueueSnapshot, Snapshot
 from faena.telemetry.statistics import TaskStatistics
 from faena.values.duration import describe
@@ -64,6 +65,8 @@ class Status(View, frozen=True, kw_only=True):
     snapshot: Snapshot
     queues: tuple[QueueStatus, ...]
     problems: tuple[Problem, ...]
+    alerts: AlertsView | None
+    """None for an app that watches nothing."""
 
 
 async def read_status(app: Faena) -> Status:
@@ -77,12 +80,15 @@ async def read_status(app: Faena) -> Status:
         return QueueStatus(queue=seen.queue, now=seen, lately=found.together())
 
     queues = await asyncio.gather(*map(look, snapshot.queues))
-    problems = sorted(_problems(snapshot, queues), key=lambda one: (-one.severity, one.about))
+    alerts = None if app.alert_options is None else await app.alerts(history=0)
+    found = [*_problems(snapshot, queues), *_of_alerts(alerts)]
+    problems = sorted(found, key=lambda one: (-one.severity, one.about))
     worst = {one.about: one.severity for one in reversed(problems)}
     return Status(
         snapshot=snapshot,
         queues=tuple(sorted(queues, key=lambda one: _rank(one, worst.get(_name(one), 0)))),
         problems=tuple(problems),
+        alerts=alerts,
     )
 
 
@@ -142,6 +148,17 @@ def _of_upstream(view: UpstreamView) -> Iterator[Problem]:
         yield _problem(_ILL, about, "has asked for no calls")
     if view.troubled:
         yield _problem(_ILL, about, f"breakers of {counted(view.troubled, 'tenant')} not closed")
+
+
+def _of_alerts(alerts: AlertsView | None) -> Iterator[Problem]:
+    if alerts is None:
+        return
+    for one in alerts.firing:
+        if not one.is_silenced:
+            severity = _DOWN if one.severity == "critical" else _SLOW
+            since = lasting(alerts.at - one.since)
+            about = f"alert {one.rule} {one.subject}"
+            yield _problem(severity, about, f"{one.severity} for {since}: {one.text}")
 
 
 def _problem(severity: int, about: str, message: str) -> Problem:
