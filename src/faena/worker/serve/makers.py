@@ -30,7 +30,7 @@ class Pages(Protocol):
 
     name: str
     metric_options: Metrics
-    servers: Mapping[str, ServerCheck]
+    servers: dict[str, ServerCheck]
 
     async def metrics(
         self, *, measured: Measurements | None = None, openmetrics: bool = False
