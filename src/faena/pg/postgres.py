@@ -88,7 +88,7 @@ class Postgres(OnRequest, RolledUp):
         """
         OnRequest.__init__(self, app)
         RolledUp.__init__(self)
-        app.attachments[Postgres] = self
+        _attach(self, app)
         self._url, self._direct_url = check_url("url", url), check_url("direct_url", direct_url)
         self._replica_url = check_url("replica_url", replica_url)
         most = check_whole("pool", pool, least=1, most=1000)
@@ -100,7 +100,6 @@ class Postgres(OnRequest, RolledUp):
         self._embedded: EmbeddedPostgres | None = None
         self._finding = threading.Lock()
         self.keep_effects = _kept(keep_effects)
-        app.add_server("database", self.check)
         if relay:
             app.add_service(lambda: serve(self))
         self._history = None if history is None else keep_history(self, history)
@@ -301,6 +300,11 @@ class Postgres(OnRequest, RolledUp):
 
     def __repr__(self) -> str:
         return f"<Postgres of {self.app.name}>"
+
+
+def _attach(pg: Postgres, app: Faena) -> None:
+    app.attachments[Postgres] = pg
+    app.add_server("database", pg.check)
 
 
 def _kept(value: Any) -> timedelta | None:
