@@ -1,6 +1,7 @@
 """What organisations send in: invoices, messages, and what their devices did offline.
 
-Each is stored with its job in one transaction. The same request twice is one piece of work: the
+Invoices and changes are stored with their jobs in one transaction; a message goes to its queue,
+which turns it away when it is full. The same request twice is one piece of work: the
 `Idempotency-Key` of an invoice, or the message's own key, tells.
 """
 

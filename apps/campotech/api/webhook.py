@@ -98,27 +98,28 @@ async def take_whatsapp(request: Request) -> dict[str, int]:
         batch = whatsapp.read_webhook(system.settings.whatsapp, headers=request.headers, body=body)
     except whatsapp.WebhookRefused as error:
         raise Problem(401, str(error)) from None
-    taken = 0
     async with system.pg.transaction("webhook") as connection:
         for status in batch.statuses:
             await record_status(connection, status)
-        messages = [await _inbound(connection, one) for one in batch.messages]
-    for message in messages:
-        if message is not None:
-            await system.inbound.take(message)
-            taken += 1
-    return {"messages": taken, "statuses": len(batch.statuses)}
+        found = [await _inbound(connection, one) for one in batch.messages]
+        messages = [one for one in found if one is not None]
+        for message in messages:
+            await system.inbound.take(connection, message)
+    return {"messages": len(messages), "statuses": len(batch.statuses)}
 
 
 async def _inbound(connection: Connection, one: whatsapp.Inbound) -> WhatsAppInbound | None:
-    """As a message of the queue; None if nobody here has the number that it was sent to."""
+    """As a message of the queue; None if nobody here has the number that it was sent to.
+
+    The same bytes however often it is told: they are the same job.
+    """
     row = await (await connection.execute(_WHOSE, [one.phone_number_id])).fetchone()
     if row is None:
         return None
     given: dict[str, Any] = {
         "org_id": row[0],
         "idempotency_key": f"whatsapp-message-{one.id}"[-64:],
-        "created_at": datetime.now(UTC),
+        "created_at": one.at,
         "wa_message_id": one.id,
         "wa_timestamp": one.at,
         "sender_phone": one.sender,
@@ -131,15 +132,20 @@ async def _inbound(connection: Connection, one: whatsapp.Inbound) -> WhatsAppInb
 def _content(one: whatsapp.Inbound) -> dict[str, Any]:
     match one:
         case whatsapp.TextMessage():
-            return {"message_type": "text", "content": one.text}
+            return {"message_type": "text", "content": _storable(one.text)}
         case whatsapp.ReplyMessage():
-            return {"message_type": "interactive", "content": one.title}
+            return {"message_type": "interactive", "content": _storable(one.title)}
         case whatsapp.MediaMessage():
             kind = {"voice": "voice", "audio": "voice", "image": "image"}.get(one.kind, "document")
             media = {"media_id": one.media_id, "media_mime_type": one.mime_type}
-            return {"message_type": kind, "content": one.caption or None, **media}
+            return {"message_type": kind, "content": _storable(one.caption) or None, **media}
         case _:
             return {"message_type": "document"}
+
+
+def _storable(text: str) -> str:
+    """PostgreSQL has no NUL."""
+    return text.replace("\0", "")
 
 
 async def _body(request: Request) -> bytes:

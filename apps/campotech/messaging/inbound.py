@@ -15,7 +15,8 @@ from apps.campotech.messages.dispatched import WhatsAppRespond
 from apps.campotech.messaging import conversation
 from apps.campotech.messaging.conversation import ANSWERED, FOR_PERSON, Received
 from apps.campotech.messaging.rating import THANKS, take_rating
-from faena import Discard, Receipt
+from apps.campotech.once import enqueue_once
+from faena import Discard
 from faena.pg import Connection
 
 if TYPE_CHECKING:
@@ -44,11 +45,16 @@ class Inbound:
         queue = system.queues["whatsapp.inbound"]
         self.receive = queue.task(name="receive")(self._receive)
 
-    async def take(self, message: WhatsAppInbound) -> Receipt[str]:
-        """Enqueue what a webhook has told; a second one is the same job."""
-        return await self.receive.enqueue(
-            message, tenant=str(message.org_id), id=str(key_of(message)), on_conflict="keep"
+    async def take(self, connection: Connection, message: WhatsAppInbound) -> bool:
+        """Write down what a webhook has told, with the transaction; False if that waits already.
+
+        In the outbox: WhatsApp tells it once, and a broker that crashes forgets its last seconds.
+        """
+        name, tenant = str(key_of(message)), str(message.org_id)
+        _, is_written = await enqueue_once(
+            self._system, connection, self.receive, message, tenant=tenant, id=name
         )
+        return is_written
 
     async def _receive(self, message: WhatsAppInbound) -> str:
         """Our id of the message."""

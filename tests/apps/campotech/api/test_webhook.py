@@ -112,8 +112,37 @@ async def test_messages_of_customers_come_in_once(
     told = await sandbox.whatsapp.notify(f"{url}/webhooks/whatsapp", said)
     again = await sandbox.whatsapp.replay(told)
     assert (told.status, again.status) == (200, 200)
+    assert await business.rows(OUTBOX) == [("whatsapp.inbound", str(business.id))]
+    await relay(system)
     await harnessed.drain("whatsapp.inbound", schedules=False)
+    late = await sandbox.whatsapp.replay(told)
+    await relay(system)
+    await harnessed.drain("whatsapp.inbound", schedules=False)
+    assert late.status == 200
     assert await business.rows(SEEN) == [("inbound", "text", "se rompió la caldera")]
+    assert await business.rows("SELECT 1 FROM faena.outbox WHERE refused IS NOT NULL") == []
+
+
+async def test_a_message_is_not_lost_with_the_broker(
+    system: System, harnessed: Harness, business: Business, sandbox: Sandbox, url: str
+) -> None:
+    said = sandbox.whatsapp.text(business.phone.lstrip("+"), "se rompió la caldera")
+    await sandbox.whatsapp.notify(f"{url}/webhooks/whatsapp", said)
+    await relay(system)
+    assert await business.rows(OUTBOX) == [("whatsapp.inbound", str(business.id))], "until it ends"
+
+
+async def test_a_message_with_characters_that_cannot_be_stored_takes_no_other_with_it(
+    system: System, harnessed: Harness, business: Business, sandbox: Sandbox, url: str
+) -> None:
+    sender = business.phone.lstrip("+")
+    said = [sandbox.whatsapp.text(sender, one) for one in ("a\0b", "se rompió la caldera")]
+    told = await sandbox.whatsapp.notify(f"{url}/webhooks/whatsapp", *said)
+    assert told.status == 200
+    await relay(system)
+    await harnessed.drain("whatsapp.inbound", schedules=False)
+    contents = {content for _, _, content in await business.rows(SEEN)}
+    assert contents == {"ab", "se rompió la caldera"}
 
 
 async def test_messages_to_a_number_of_nobody_are_left_alone(

@@ -57,7 +57,7 @@ async def completed(office: Office, **given: Any) -> UUID:
 
 
 async def test_whatsapp_respond_answers_the_message(office: Office) -> None:
-    receipt = await office.system.inbound.take(office.written())
+    receipt = await office.take(office.written())
     await office.harness.drain("whatsapp.inbound", schedules=False)
     await office.run("DELETE FROM faena.outbox")
     message = await receipt.handle.result(timeout="10s")

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID, uuid4
 
+from apps.campotech.keys import key_of
 from apps.campotech.messaging.status import record_status
 from apps.campotech.system import System
 from apps.providers.whatsapp import read_webhook
@@ -16,6 +17,7 @@ from apps.sandbox.whatsapp import Event
 from apps.sandbox.whatsapp.delivery import envelope, signed
 
 from apps.campotech.messages import WhatsAppInbound
+from faena import Receipt
 from faena.testing import Harness
 from faena.testing.report import Ran
 from tests.apps.campotech.business import Business
@@ -99,15 +101,22 @@ class Office:
         kept = {"media_id": audio["id"], "media_mime_type": audio["mime_type"], "content": None}
         return self.written(**{"message_type": "voice", **kept, **given})
 
+    async def take(self, message: WhatsAppInbound) -> Receipt[str]:
+        """What the outbox of a webhook becomes."""
+        receive, name = self.system.inbound.receive, str(key_of(message))
+        return await receive.enqueue(
+            message, tenant=str(message.org_id), id=name, on_conflict="keep"
+        )
+
     async def receive(self, message: WhatsAppInbound) -> UUID:
         """Take a message in, and do all that follows."""
-        receipt = await self.system.inbound.take(message)
+        receipt = await self.take(message)
         await self.settle()
         return UUID(await receipt.handle.result(timeout="10s"))
 
     async def receive_through(self, message: WhatsAppInbound, time: str = "1m") -> UUID:
         """The same, with the attempts that come later."""
-        receipt = await self.system.inbound.take(message)
+        receipt = await self.take(message)
         await self.settle()
         await self.settle(through=time)
         await self.settle()

@@ -147,7 +147,7 @@ async def test_a_smaller_model_answers_when_little_is_left(office: Office) -> No
 async def test_several_messages_without_a_model_are_one_case_for_a_person(office: Office) -> None:
     await office.harness.open_breaker(office.system.upstreams.openai)
     for text in ("Hola", "¿Están?", "¿Alguien?"):
-        await office.system.inbound.take(office.written(text))
+        await office.take(office.written(text))
     await office.settle(at_once=3)
     await assert_one_person_is_asked(office)
 

@@ -351,7 +351,7 @@ async def test_a_full_comparison_lists_what_was_never_delivered(office: Office) 
 async def left_behind(office: Office, *, has_job: bool = False) -> UUID:
     """A message of a customer that was taken in, and whose answer is still to come."""
     await since_last_month(office)
-    receipt = await office.system.inbound.take(office.written())
+    receipt = await office.take(office.written())
     await office.harness.drain("whatsapp.inbound", schedules=False)
     message = UUID(await receipt.handle.result(timeout="10s"))
     if not has_job:
