@@ -24,6 +24,7 @@ _TITLES: Final = {
     413: "Too large",
     422: "Not valid",
     429: "Too many",
+    500: "Our fault",
     502: "A service refused",
     503: "Not now",
 }
@@ -67,6 +68,7 @@ def add_handlers(web: FastAPI) -> None:
     web.add_exception_handler(RequestValidationError, _invalid)
     web.add_exception_handler(HTTPException, _refused)
     web.add_exception_handler(FaenaError, _unavailable)
+    web.add_exception_handler(Exception, _failed)
 
 
 def problem(status: int, detail: str, **more: Any) -> dict[str, Any]:
@@ -103,3 +105,9 @@ async def _unavailable(_request: Request, error: Any) -> Response:
     wait_s = max(1, round(getattr(error, "retry_after", None) or 5))
     content = problem(503, "try again later")
     return JSONResponse(content, 503, {"retry-after": str(wait_s)}, media_type=KIND)
+
+
+async def _failed(_request: Request, _error: Exception) -> Response:
+    """What happened is in the log only."""
+    content = problem(500, "this request could not be dealt with")
+    return JSONResponse(content, 500, media_type=KIND)

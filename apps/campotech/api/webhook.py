@@ -7,6 +7,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from fastapi import APIRouter, Request
+from pydantic import ValidationError
 from starlette.responses import PlainTextResponse
 
 from apps.campotech.api.caller import system_of
@@ -124,9 +125,17 @@ async def _inbound(connection: Connection, one: whatsapp.Inbound) -> WhatsAppInb
         "wa_timestamp": one.at,
         "sender_phone": one.sender,
         "is_business_initiated": False,
-        **_content(one),
     }
-    return WhatsAppInbound.model_validate(given)
+    return _valid({**given, **_content(one)}) or _valid({**given, "message_type": "document"})
+
+
+def _valid(given: dict[str, Any]) -> WhatsAppInbound | None:
+    """One message that is odd must not hold up the others of its webhook for ever: what cannot be
+    passed on is a file that a person looks at, or nothing, if even its id cannot be stored."""
+    try:
+        return WhatsAppInbound.model_validate(given)
+    except ValidationError:
+        return None
 
 
 def _content(one: whatsapp.Inbound) -> dict[str, Any]:

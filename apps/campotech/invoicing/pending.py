@@ -9,6 +9,7 @@ other from its turn.
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
@@ -16,6 +17,8 @@ from uuid import UUID
 from apps.campotech.invoicing import issue
 from apps.campotech.keys import key_of
 from apps.campotech.messages import AfipInvoice
+from faena.errors import Overloaded
+from faena.pg import Connection
 
 if TYPE_CHECKING:
     from apps.campotech.system import System
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
 MOST: Final = 50
 """Invoices that are handed over in one run."""
 PAGE: Final = 50
+LONGEST_S: Final = 5.0
+"""After this no other page is begun: the queue's time limit is ten seconds."""
 _MOST_PAGES: Final = 20
 _LEFT: Final = """
     WITH left_behind AS (
@@ -36,6 +41,9 @@ _LEFT: Final = """
     RETURNING one.status = 'issued', one.status = 'issued' AND one.pdf_key IS NOT NULL, one.id,
         one.organization_id, one.customer_id, one.kind, one.point_of_sale, one.total_cents,
         one.created_at
+"""
+_KEPT: Final = """
+    SELECT id FROM faena.outbox WHERE queue = 'afip.invoice' AND id = ANY(%s) AND refused IS NULL
 """
 _OVER: Final = frozenset({None, "dead", "cancelled", "completed"})
 
@@ -51,16 +59,25 @@ class Pending:
     async def find(self) -> int:
         """How many were handed over again."""
         handed, given = 0, {"least": self._least, "most": PAGE}
+        clock = asyncio.get_running_loop().time
+        ends = clock() + LONGEST_S
         for _ in range(_MOST_PAGES):
             async with self._system.pg.transaction("invoice") as connection:
                 rows = await (await connection.execute(_LEFT, given)).fetchall()
-            handed += sum([await self._try_again(*row) for row in rows])
-            if len(rows) < PAGE or handed >= MOST:
+                found = await _without_jobs(connection, rows)
+            handed += sum(await asyncio.gather(*[self._try_again(*one) for one in found]))
+            if len(rows) < PAGE or handed >= MOST or clock() > ends:
                 break
         return handed
 
-    async def _try_again(self, is_issued: bool, has_pdf: bool, *row: Any) -> bool:
-        message = message_of(*row)
+    async def _try_again(self, is_issued: bool, has_pdf: bool, message: AfipInvoice) -> bool:
+        """Whether it was handed over; what finds a full queue comes with one of the next runs."""
+        try:
+            return await self._hand_over(is_issued, has_pdf, message)
+        except Overloaded:
+            return False
+
+    async def _hand_over(self, is_issued: bool, has_pdf: bool, message: AfipInvoice) -> bool:
         if has_pdf:
             return await self._announce(message)
         if is_issued:
@@ -84,6 +101,17 @@ class Pending:
             unique=f"announce-{message.invoice_id}",
         )
         return receipt.status != "duplicate"
+
+
+async def _without_jobs(
+    connection: Connection, rows: list[tuple[Any, ...]]
+) -> list[tuple[bool, bool, AfipInvoice]]:
+    """Those whose job has ended, as far as the outbox knows: it keeps a row of each until then."""
+    found = [(is_issued, has_pdf, message_of(*row)) for is_issued, has_pdf, *row in rows]
+    keys = [str(key_of(message)) for is_issued, _, message in found if not is_issued]
+    kept = await (await connection.execute(_KEPT, [keys])).fetchall()
+    waiting = {name for (name,) in kept}
+    return [one for one in found if one[0] or str(key_of(one[2])) not in waiting]
 
 
 def message_of(

@@ -145,6 +145,33 @@ async def test_a_message_with_characters_that_cannot_be_stored_takes_no_other_wi
     assert contents == {"ab", "se rompió la caldera"}
 
 
+@pytest.mark.parametrize(
+    ("odd", "expected"),
+    [
+        ({"type": "image", "image": {"id": "9" * 300, "mime_type": "image/png"}}, {"document"}),
+        ({"id": "wamid." + "x" * 300}, set()),
+        ({"id": "wamid.\0"}, set()),
+    ],
+)
+async def test_a_message_that_is_odd_holds_up_no_other(
+    system: System,
+    harnessed: Harness,
+    business: Business,
+    sandbox: Sandbox,
+    url: str,
+    odd: dict[str, Any],
+    expected: set[str],
+) -> None:
+    sender = business.phone.lstrip("+")
+    strange, said = [sandbox.whatsapp.text(sender, "hola") for _ in range(2)]
+    strange = replace(strange, value={**strange.value, **odd})
+    told = await sandbox.whatsapp.notify(f"{url}/webhooks/whatsapp", strange, said)
+    assert told.status == 200
+    await relay(system)
+    await harnessed.drain("whatsapp.inbound", schedules=False)
+    assert {kind for _, kind, _ in await business.rows(SEEN)} == {"text"} | expected
+
+
 async def test_messages_to_a_number_of_nobody_are_left_alone(
     system: System, harnessed: Harness, business: Business, sandbox: Sandbox, url: str
 ) -> None:

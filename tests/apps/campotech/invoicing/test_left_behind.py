@@ -7,6 +7,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from apps.campotech.invoicing.bill import NewInvoice
 from apps.campotech.keys import key_of
 from apps.campotech.system import System
 from apps.sandbox.sandbox import Sandbox
@@ -17,6 +18,7 @@ from apps.sandbox import Fault
 from faena.testing import Harness
 from tests.apps.campotech.business import PLATFORM, Business
 from tests.apps.campotech.invoicing.test_issue import OLDER, REQUEST, ask, issued, row, run, series
+from tests.apps.campotech.outbox import settle
 
 # -- what a customer's data may do to a series ----------------------------------------------------
 
@@ -158,6 +160,51 @@ async def test_an_invoice_whose_job_has_died_is_tried_again_and_one_whose_job_wa
     assert await system.pending.find() == 1
     await run(harnessed)
     assert (await row(business, invoice))[:2] == (1, "issued")
+
+
+async def test_an_invoice_whose_job_is_in_the_outbox_comes_in_its_turn(
+    system: System, harnessed: Harness, business: Business, sandbox: Sandbox
+) -> None:
+    await system.pg.outbox.publish()
+    new = NewInvoice(
+        organization=business.id,
+        key="a-key-of-the-caller",
+        customer=business.customer,
+        kind="B",
+        point_of_sale=1,
+        net_cents=100_00,
+    )
+    async with system.pg.transaction() as connection:
+        assert await system.billing.store(connection, new)
+    await business.rows(OLDER, timedelta(hours=1), [new.id])
+    assert await system.pending.find() == 0, "the relay has not sent it yet"
+    await settle(system, harnessed)
+    assert (await row(business, new.id))[:2] == (1, "issued")
+
+
+async def test_a_run_ends_in_time_and_the_next_one_goes_on(
+    system: System, harnessed: Harness, business: Business, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pending, "PAGE", 2)
+    monkeypatch.setattr(pending, "LONGEST_S", -1.0)
+    invoices = [await business.invoice() for _ in range(4)]
+    await business.rows(OLDER, timedelta(hours=1), invoices)
+    assert [await system.pending.find() for _ in range(3)] == [2, 2, 0]
+
+
+async def test_an_invoice_that_finds_a_full_queue_is_tried_again_by_the_next_run(
+    system: System, harnessed: Harness, business: Business
+) -> None:
+    forgotten = await business.invoice()
+    await business.rows(OLDER, timedelta(hours=1), [forgotten])
+    other = business.message(uuid4())
+    await system.issuing.request_cae.enqueue_many(
+        [other] * 500, tenant=str(business.id), delay="1d"
+    )
+    assert await system.pending.find() == 0
+    await system.queues["afip.invoice"].obliterate(force=True)
+    await business.rows("UPDATE campotech.invoices SET looked_at = NULL RETURNING 1")
+    assert await system.pending.find() == 1
 
 
 async def test_an_invoice_without_its_pdf_is_found_and_gets_it(
