@@ -38,12 +38,13 @@ async def test_jobs_of_a_transaction_run_in_its_trace_and_sql_may_name_one(
     async def issue(number: int, job: Job) -> None:
         seen[number] = dict(job.headers)
 
+    given = {"x": "y"}
     await pg.outbox.publish()
     async with pg.transaction() as connection:
         with spans.tracer.start_as_current_span("request") as request:
             await pg.outbox.enqueue(connection, issue, 1)
             await pg.outbox.enqueue(connection, issue, 2, headers={"traceparent": GIVEN})
-            await pg.outbox.enqueue_many(connection, issue, [3], headers={"x": "y"})
+            await pg.outbox.enqueue_many(connection, issue, [3], headers=given)
         await connection.execute(
             "SELECT faena.enqueue('invoices', 'issue', '4',"
             " headers => jsonb_build_object('traceparent', %s::text))",
@@ -56,6 +57,7 @@ async def test_jobs_of_a_transaction_run_in_its_trace_and_sql_may_name_one(
     own = f"{context.trace_id:032x}", f"{context.span_id:016x}", True
     assert origin_of(seen[1]) == origin_of(seen[3]) == own
     assert seen[3]["x"] == "y"
+    assert given == {"x": "y"}, "it is the caller's"
     assert seen[2] == seen[4] == {"traceparent": GIVEN}
     assert seen[5] == {}
     traces = {

@@ -212,6 +212,19 @@ def test_a_process_that_was_killed_does_not_keep_the_server_running(home: Path) 
     assert not (directory / "postmaster.pid").exists()
 
 
+_ANOTHER = """
+import os
+from faena.pg.embedded import _is_alive
+if os.geteuid() == 0:
+    os.setuid(65_534)
+assert _is_alive(1)
+"""
+
+
+def test_a_process_of_another_user_counts_as_alive() -> None:
+    subprocess.run([sys.executable, "-c", _ANOTHER], check=True)
+
+
 def _end(database: str, number: int) -> None:
     with psycopg.connect(database) as connection:
         found = connection.execute("SELECT pg_terminate_backend(%s, 60000)", [number])

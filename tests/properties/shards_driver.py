@@ -16,8 +16,15 @@ from faena.errors import ShardsChanged
 from faena.inspection.audit import audit
 from faena.options import QueueOptions
 from faena.outcomes import Completed, Limited, Outcome
-from faena.sharding.relocation import Relocation, standing
-from faena.sharding.routing_table import ANNOUNCED, MOVING, Change, Table, read_table
+from faena.sharding.relocation import Relocation
+from faena.sharding.routing_table import (
+    ANNOUNCED,
+    MOVING,
+    Change,
+    Table,
+    read_table,
+    standing,
+)
 from faena.values.shards import own_shard
 from tests._support.dump import READ_ALL, Dump, read_dump
 from tests._support.gated_wire import GatedWire

@@ -23,7 +23,8 @@ import contextlib
 import re
 import secrets
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import Final
 
@@ -34,7 +35,15 @@ from faena.engine.calls.transfer import JOBS, LANES, Claims, TransferCalls
 from faena.engine.settings import read_limits
 from faena.errors import ShardsChanged, StoreError, StoreRejected
 from faena.sharding.quota import beyond, part, share_out
-from faena.sharding.routing_table import ANNOUNCED, EDITED, MOVING, Change, Table, read_table
+from faena.sharding.routing_table import (
+    ANNOUNCED,
+    EDITED,
+    MOVING,
+    Change,
+    Table,
+    read_table,
+    standing,
+)
 from faena.values.shards import shard_index
 
 _FULL: Final = 0.95
@@ -110,12 +119,21 @@ class Relocation:
 
     async def work(self, *, until_published: bool = False) -> bool:
         """Continue the current change; False while another program does."""
+        async with self.alone() as is_alone:
+            return is_alone and await self._work(until_published=until_published)
+
+    @asynccontextmanager
+    async def alone(self) -> AsyncGenerator[bool]:
+        """Whether no other program works on a change during the block."""
         async with self._at_work:
-            return await self._work(until_published=until_published)
+            is_alone = await self._lock.take()
+            try:
+                yield is_alone
+            finally:
+                if is_alone:
+                    await self._lock.drop()
 
     async def _work(self, *, until_published: bool) -> bool:
-        if not await self._lock.take():
-            return False
         try:
             table = await self.table()
             if table.phase == ANNOUNCED:
@@ -125,8 +143,6 @@ class Relocation:
                 await self._move(table)
         except ShardsChanged:
             return False
-        finally:
-            await self._lock.drop()
         return True
 
     # -- announcing -----------------------------------------------------------------------------
@@ -178,12 +194,8 @@ class Relocation:
         settings = (await self._engine.overview(self._queue)).settings
         for limit in read_limits(settings.get("limits", "")):
             most, per = limit.max, limit.per_us
-            before = {
-                shard.name: _part(most, table, shard.name) for shard in table.shared(self._queue)
-            }
-            after = {
-                shard.name: _part(most, coming, shard.name) for shard in coming.shared(self._queue)
-            }
+            before = {one.name: _part(most, table, one.name) for one in table.shared(self._queue)}
+            after = {one.name: _part(most, coming, one.name) for one in coming.shared(self._queue)}
             owed: list[Claims] = []
             for name in before:
                 owed += beyond(await self._transfer.claims(name, per), after.get(name, 0))
@@ -269,15 +281,19 @@ class Relocation:
             await self._transfer.retire(shard, table.epoch)
 
     async def _thaw_rest(self, table: Table) -> None:
-        """Thaw the remaining lanes: no job is in transit, even if an old shard lost its data."""
+        """Thaw the remaining lanes: no job is in transit, even if an old shard lost its data. Also
+        those that an earlier change, which was lost, had announced to a shard."""
         for shard in table.all(self._queue):
             await self._transfer.steady(shard.name, partial(self._thaw_at, shard.name, table))
 
     async def _thaw_at(self, shard: str, table: Table) -> None:
         async for lanes in Survey(self._engine, shard).texts("moves"):
-            come = [lane for lane, why in lanes.items() if why == f"in {table.epoch}"]
-            for start in range(0, len(come), LANES):
-                await self._transfer.thaw(shard, "in", table.epoch, come[start : start + LANES])
+            come: dict[int, list[str]] = defaultdict(list)
+            for lane, why in lanes.items():
+                if why.startswith("in ") and int(why[3:]) <= table.epoch:
+                    come[int(why[3:])].append(lane)
+            for epoch, some in come.items():
+                await self._transfer.thaw(shard, "in", epoch, some)
 
     async def _is_over(self, shards: Sequence[str], table: Table) -> bool:
         """Thaw lanes that have arrived, forget those that have left; whether all have."""
@@ -380,11 +396,3 @@ class _Transfer:
 
 def _part(most: int, table: Table, shard: str) -> int:
     return part(most, table.shards, shard_index(shard) or 0)
-
-
-def standing(shard: str, table: Table) -> Mapping[str, str]:
-    """The epoch of a shard, and its part among the others, as settings."""
-    index = shard_index(shard)
-    if index is None or table.shards == 1:
-        return {"epoch": str(table.epoch), "shards": "", "shard": ""}
-    return {"epoch": str(table.epoch), "shards": str(table.shards), "shard": str(index)}

@@ -14,9 +14,10 @@ from faena.engine.settings import UNSERVED, declaration
 from faena.engine.wire.patience import Shared, unreached
 from faena.errors import ConfigError, FaenaError, InvalidTransition, ShardsChanged, StoreUnavailable
 from faena.options import QueueOptions
+from faena.sharding.lost_change import end_lost_change
 from faena.sharding.quota import check_divisible
-from faena.sharding.relocation import CODE, LEASE_S, Relocation, standing
-from faena.sharding.routing_table import ANNOUNCED, Change, Shard, Table
+from faena.sharding.relocation import CODE, LEASE_S, Relocation
+from faena.sharding.routing_table import ANNOUNCED, Change, Shard, Table, standing
 
 _POLL_S: Final = 0.02
 _IMPATIENT_S: Final = 0.5
@@ -164,7 +165,8 @@ class Router:
             except ShardsChanged:
                 if time.monotonic() > until:
                     raise
-            if (await self.refused()).epoch == epoch:  # the new table is not published yet
+            if (await self.refused()).epoch == epoch:  # not published yet, or never
+                await end_lost_change(self._engine, self.queue, self.relocation)
                 await asyncio.sleep(_POLL_S)
 
     async def names(self) -> list[str]:

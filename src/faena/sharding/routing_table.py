@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from faena.values.shards import own_shard, shard_name
+from faena.values.shards import own_shard, shard_index, shard_name
 
 EDITED: Final = "edited"
 _WORDS: Final = frozenset(
@@ -168,3 +168,11 @@ def _read_change(text: str) -> Change:
             return Change(own=what)
         case _:
             return Change(shared=what)
+
+
+def standing(shard: str, table: Table) -> Mapping[str, str]:
+    """The epoch of a shard, and its part among the others, as settings."""
+    index = shard_index(shard)
+    if index is None or table.shards == 1:
+        return {"epoch": str(table.epoch), "shards": "", "shard": ""}
+    return {"epoch": str(table.epoch), "shards": str(table.shards), "shard": str(index)}

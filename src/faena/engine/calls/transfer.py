@@ -147,8 +147,13 @@ class TransferCalls:
 
         `early` is `in` for lanes with jobs that still run in the old shard; it skips lanes with an
         order or a maximum of running jobs. `out` and `look` return lanes that have not left yet.
+        `stay` serves those again whose move was lost.
         """
-        return texts(await self._engine.ask("thaw", shard, *lanes, verb=why, epoch=epoch))
+        still: list[str] = []
+        for start in range(0, len(lanes), LANES):
+            some = lanes[start : start + LANES]
+            still += texts(await self._engine.ask("thaw", shard, *some, verb=why, epoch=epoch))
+        return still
 
     # -- jobs -----------------------------------------------------------------------------------
 
