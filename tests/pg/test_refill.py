@@ -59,6 +59,12 @@ class Program:
         async with self.pg.transaction() as connection:
             return len(await (await connection.execute("SELECT FROM faena.outbox")).fetchall())
 
+    async def servers(self) -> str:
+        """Those that were compared with the outbox, or who is at it."""
+        async with self.pg.transaction() as connection:
+            found = await connection.execute("SELECT servers FROM faena.brokers")
+            return str((await found.fetchall())[0][0])
+
     async def mark(self) -> None:
         engine = (await self.app.runtime()).engine
         await engine.command("HSET", self.task.queue, "received", self.recipient, "0-0")
@@ -217,6 +223,32 @@ async def test_jobs_that_end_during_a_look_are_not_lost(
         monkeypatch.setattr(Settlements, "sweep", late)
         assert await one.look() == 0
         assert await one.count() == 0
+        assert not (await one.servers()).startswith("looked at"), "the look is over"
+
+
+async def test_a_job_that_is_sent_again_during_a_look_is_not_lost(
+    server: Server, namespace: str, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The refill of another program has found it missing as well, and a relay was faster."""
+    one, sweep, sweeps = _program(server, namespace, database, "work"), Settlements.sweep, 0
+
+    async def late(self: Settlements) -> None:
+        nonlocal sweeps
+        sweeps += 1
+        await sweep(self)
+        if sweeps == 2:
+            async with one.pg.transaction() as connection:
+                await connection.execute("UPDATE faena.outbox SET sent_at = NULL")
+            await one.relay()
+
+    async with one.pg, one.app:
+        await one.start()
+        await one.put(1)
+        _flush(server)
+        monkeypatch.setattr(Settlements, "sweep", late)
+        assert await one.look() == 0
+        assert sweeps == 2
+        assert (await one.pg.outbox.view()).pending == 0
 
 
 async def test_each_program_looks_after_its_own_queues(
