@@ -8,6 +8,7 @@ web.mount("/admin/queues", dashboard(app, access=Access()))
 from __future__ import annotations
 
 from faena.web.access.access import Access, TrustedProxy
+from faena.web.access.oidc import Oidc
 from faena.web.application import Dashboard, dashboard
 
-__all__ = ["Access", "Dashboard", "TrustedProxy", "dashboard"]
+__all__ = ["Access", "Dashboard", "Oidc", "TrustedProxy", "dashboard"]

@@ -9,31 +9,34 @@ route is open to them; what is refused says so as a page or as a problem.
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from starlette.applications import Starlette
-from starlette.datastructures import MutableHeaders
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Match
 from starlette.routing import Route as Served
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from faena.contrib.problem import problem
 from faena.errors import ConfigError, FaenaError
 from faena.values.keywords import known_keywords
 from faena.web.access.access import Access
-from faena.web.access.gate import Gate, is_forged
+from faena.web.access.gate import Gate, address_of, is_forged
 from faena.web.answer import Refusal, not_found, refused, see_other
 from faena.web.audit import Trail
+from faena.web.callers import USUAL_RATE, Callers
 from faena.web.development import link_for
 from faena.web.frame import frame_of
 from faena.web.live import Hub
 from faena.web.operation.declared import OPERATIONS
 from faena.web.recent import Recent
-from faena.web.route import Route, Visit
-from faena.web.routes import ROUTES
+from faena.web.route import Kind, Route, Visit
+from faena.web.routes import API, ROUTES
 from faena.web.site import Site
 from faena.web.standing import Standings
 from faena.web.template import Templates
@@ -60,12 +63,17 @@ _HEADERS: Final = {
 
 @known_keywords("dashboard")
 def dashboard(
-    app: Faena, *, access: Access | None = None, environment: str | None = None
+    app: Faena,
+    *,
+    access: Access | None = None,
+    environment: str | None = None,
+    api_rate: str = USUAL_RATE,
 ) -> Dashboard:
     """The dashboard and the admin API of an app; the app is connected by the first request.
 
     `access` says who may come in: it must be given. `environment` is shown beside the app's name,
-    by default what FAENA_ENV says.
+    by default what FAENA_ENV says. `api_rate` is how often a caller of the API may ask each
+    process, such as 600/min.
     """
     if access is None:
         raise ConfigError(
@@ -74,17 +82,21 @@ def dashboard(
             field="access",
         )
     named = environment if environment is not None else os.environ.get("FAENA_ENV", "development")
-    return Dashboard(app, access, named)
+    return Dashboard(app, access, named, Callers(api_rate))
 
 
 class Dashboard:
     """The application."""
 
-    def __init__(self, app: Faena, access: Access, environment: str) -> None:
+    def __init__(self, app: Faena, access: Access, environment: str, callers: Callers) -> None:
         self.app, self.access, self._environment = app, access, environment
+        self._callers = callers
         self._templates = Templates()
         self._site: Site | None = None
-        self._served = _Guarded(Starlette(routes=[*map(self._route, ROUTES)], lifespan=self._life))
+        self._served = _Guarded(self._application(ROUTES, is_api=False))
+        alone = [_alone(one) for one in ROUTES if one.kind == "api"]
+        self.api = _Guarded(self._application(alone, is_api=True))
+        """The API alone, to be mounted at /admin/api beside the dashboard."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._served(scope, receive, send)
@@ -102,6 +114,7 @@ class Dashboard:
                     recent=Recent(self.app),
                     standings=Standings(self.app),
                     operations={one.name: one for one in OPERATIONS},
+                    callers=self._callers,
                     templates=self._templates,
                     environment=self._environment,
                 )
@@ -127,6 +140,34 @@ class Dashboard:
             yield
             await self.close()
 
+    def _application(self, routes: Sequence[Route], *, is_api: bool) -> Starlette:
+        made = Starlette(
+            routes=[*map(self._route, routes)],
+            lifespan=self._life,
+            exception_handlers={404: self._unknown, 405: self._unknown, 500: self._failed},
+        )
+        made.state.is_api = is_api
+        return made
+
+    async def _unknown(self, request: Request, _error: Exception) -> Response:
+        """What no route answers, or none with this method."""
+        site = await self.site()
+        visit = Visit(request=request, site=site, known=await site.gate.known(request))
+        allowed = _allowed(request)
+        if not allowed:
+            return refused(visit, _kind(request), not_found())
+        words = f"this takes {', '.join(allowed)}, not {request.method}"
+        answer = refused(visit, _kind(request), Refusal(405, "method", words))
+        answer.headers["Allow"] = ", ".join(allowed)
+        return answer
+
+    async def _failed(self, request: Request, _error: Exception) -> Response:
+        """What was not foreseen; the server's log has it."""
+        words = "something went wrong here: the log of the server says what"
+        if _kind(request) == "api":
+            return problem(500, "internal", words)
+        return Response(words, 500, media_type="text/plain")
+
     def _route(self, route: Route) -> Served:
         return Served(route.path, self._endpoint(route), methods=[route.method], name=route.name)
 
@@ -150,10 +191,12 @@ class Dashboard:
 async def _admitted(route: Route, visit: Visit) -> Visit:
     """The visit with its caller; raises what speaks against it."""
     request = visit.request
-    if int(request.headers.get("content-length") or 0) > _MOST_BODY:
-        raise Refusal(413, "too_large", f"a request must be at most {_MOST_BODY} bytes")
+    if _told_size(request.scope) > _MOST_BODY:
+        raise _too_large()
     known = await visit.site.gate.known(request)
     visit = Visit(request=request, site=visit.site, known=known)
+    if route.kind == "api":
+        _check_rate(visit)
     if known is None or route.needs is None:
         return visit
     if not known.caller.may(route.needs):
@@ -165,6 +208,15 @@ async def _admitted(route: Route, visit: Visit) -> Visit:
         words = "the form is too old, or comes from another page: open this page again"
         raise Refusal(403, "forged", words)
     return visit
+
+
+def _check_rate(visit: Visit) -> None:
+    """A caller of the API has so many requests; strangers at one address share them."""
+    known = visit.known
+    name = f"from {address_of(visit.request)}" if known is None else f"as {known.caller.name}"
+    wait_s = visit.site.callers.wait_s(name)
+    if wait_s:
+        raise Refusal(429, "too_many", "too many requests: come again later", retry_after=wait_s)
 
 
 async def _token_of(request: Request) -> str:
@@ -205,7 +257,7 @@ class _Guarded:
             message = await receive()
             size += len(message.get("body", b""))
             if size > _MOST_BODY:
-                return {"type": "http.disconnect"}
+                raise _too_large()
             return message
 
         async def guarded(message: Message) -> None:
@@ -218,6 +270,33 @@ class _Guarded:
         await self._inner(scope, bounded, guarded)
 
 
-def unknown(visit: Visit) -> Response:
-    """What no route answers."""
-    return refused(visit, "page", not_found())
+def _told_size(scope: Scope) -> int:
+    """How large the body is said to be; one that says nonsense is bounded as it is read."""
+    told = Headers(scope=scope).get("content-length", "")
+    return int(told) if told.isdecimal() and len(told) < 20 else 0
+
+
+def _too_large() -> Refusal:
+    return Refusal(413, "too_large", f"a request must be at most {_MOST_BODY} bytes")
+
+
+def _alone(route: Route) -> Route:
+    """A route of the API where it is mounted alone."""
+    return replace(route, path=route.path.removeprefix(API))
+
+
+def _kind(request: Request) -> Kind:
+    """How a request is answered that no route knows."""
+    path = request.url.path.removeprefix(request.scope.get("root_path", ""))
+    is_api = path.startswith(f"{API}/") or request.scope["app"].state.is_api
+    return "api" if is_api else "page"
+
+
+def _allowed(request: Request) -> list[str]:
+    """The methods of the routes at this path."""
+    found: set[str] = set()
+    for route in request.scope["app"].routes:
+        match, _ = route.matches(request.scope)
+        if match is not Match.NONE:
+            found |= route.methods
+    return sorted(found)

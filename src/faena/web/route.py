@@ -53,6 +53,11 @@ class Visit:
         """Where the dashboard is mounted: links begin with it."""
         return str(self.request.scope.get("root_path", ""))
 
+    @property
+    def address(self) -> str:
+        """The dashboard's address, as the browser has it."""
+        return str(self.request.base_url).rstrip("/")
+
 
 Answer = Callable[[Visit], Awaitable[Response]]
 
@@ -72,4 +77,6 @@ class Route:
     is_for_tenant: bool = False
     """Whether one who sees a single tenant may ask: the answer then has nothing of others."""
     operation: Any = None
-    """What the API's description is made of."""
+    """The operation that it carries out, if it changes something."""
+    reading: Any = None
+    """The reading that it answers, if it is the API's."""

@@ -6,9 +6,26 @@ from collections.abc import Iterator
 from typing import Final
 
 from faena.web.access.role import Permission
+from faena.web.openapi.answer import description
 from faena.web.operation.declared import OPERATIONS
-from faena.web.page import audit, dead, door, job, overview, queue, stream, upstream, worker
+from faena.web.page import (
+    access,
+    audit,
+    dead,
+    door,
+    invitation,
+    job,
+    oidc,
+    overview,
+    queue,
+    stream,
+    upstream,
+    worker,
+)
+from faena.web.reading.declared import READINGS
 from faena.web.route import Answer, Route
+
+API: Final = "/api"
 
 
 def _page(
@@ -31,11 +48,34 @@ def _page(
     )
 
 
+def _readings() -> Iterator[Route]:
+    for one in READINGS:
+        yield Route(
+            method=one.method,
+            path=f"{API}{one.path}",
+            name=one.name,
+            needs=one.needs,
+            kind="api",
+            answer=one.answer,
+            is_for_tenant=one.is_for_tenant,
+            reading=one,
+        )
+    yield Route(
+        method="GET",
+        path=f"{API}/openapi.json",
+        name="openapi",
+        needs=Permission.VIEW,
+        kind="api",
+        answer=description,
+        is_for_tenant=True,
+    )
+
+
 def _operations() -> Iterator[Route]:
     for one in OPERATIONS:
         yield Route(
             method=one.method,
-            path=f"/api{one.path}",
+            path=f"{API}{one.path}",
             name=one.name,
             needs=one.needs,
             kind="api",
@@ -57,6 +97,10 @@ ROUTES: Final[tuple[Route, ...]] = (
     _page("/sign-in", door.sign_in, None, method="POST"),
     _page("/link/{secret}", door.link_page, None),
     _page("/link", door.use_link, None, method="POST"),
+    _page("/oidc", oidc.begin, None),
+    _page("/oidc/back", oidc.back, None),
+    _page("/invitation/{secret}", invitation.invitation_page, None),
+    _page("/invitation", invitation.accept, None, method="POST"),
     _page("/static/{tag}/{name}", door.static, None),
     _page("/sign-out", door.sign_out, method="POST", is_for_tenant=True),
     _page("/theme", door.theme, method="POST", is_for_tenant=True),
@@ -72,8 +116,10 @@ ROUTES: Final[tuple[Route, ...]] = (
     _page("/workers/{worker:path}", worker.worker),
     _page("/upstreams", upstream.upstreams),
     _page("/upstreams/{upstream}", upstream.upstream),
+    _page("/access", access.access, Permission.OWN),
     _page("/audit", audit.audit, Permission.ADMINISTER),
     _page("/live/{page}", stream.live),
     _page("/now/{page}", stream.now),
+    *_readings(),
     *_operations(),
 )

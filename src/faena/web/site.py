@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from faena.web.access.gate import Gate
 from faena.web.audit import Trail
+from faena.web.callers import Callers
 from faena.web.live import Hub
 from faena.web.recent import Recent
 from faena.web.standing import Standings
@@ -29,6 +30,7 @@ class Site:
     recent: Recent
     standings: Standings
     operations: Mapping[str, Operation]
+    callers: Callers
     templates: Templates
     environment: str
     """What kind of installation this is, as its pages say: production, development …"""

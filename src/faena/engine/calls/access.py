@@ -64,6 +64,11 @@ class AccessCalls:
         """Make a link that lets one person in, once."""
         await self._engine.command("SET", SHARD, f"link:{digest}", packed, "PX", lasting_ms)
 
+    async def link(self, digest: str) -> bytes | None:
+        """What a link gives, which stays; None if it was used, or is too old."""
+        found: bytes | None = await self._engine.command("GET", SHARD, f"link:{digest}")
+        return found
+
     async def take_link(self, digest: str) -> bytes | None:
         """What the link gives, to the first one who asks; a lost answer uses the link up."""
         found: bytes | None = await self._engine.command("GETDEL", SHARD, f"link:{digest}")

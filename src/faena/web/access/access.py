@@ -10,6 +10,7 @@ from typing import Final
 from faena.errors import ConfigError, shown
 from faena.options.fields import check_is, derive
 from faena.values.keywords import known_fields
+from faena.web.access.oidc import Oidc
 from faena.web.access.role import Role, role_of
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -84,11 +85,14 @@ class Access:
     proxy: TrustedProxy | None = None
     """A proxy that knows people already."""
 
+    oidc: Oidc | None = None
+    """A provider of identities that people sign in with."""
+
     link: bool = False
     """Whether a link that is printed at the start lets one person in: for development."""
 
     def __post_init__(self) -> None:
         for name in ("users", "tokens", "link"):
             check_is(name, getattr(self, name), bool)
-        if not (self.users or self.tokens or self.proxy or self.link):
+        if not (self.users or self.tokens or self.proxy or self.oidc or self.link):
             raise ConfigError("access must leave one door open, got none", field="access")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+import time
 from typing import Final
 
 import msgspec
@@ -44,6 +45,10 @@ class Account(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """0: never."""
     is_off: bool = False
     """Whether it was switched off: nobody gets in by it."""
+    is_invited: bool = False
+    """Whether the user has yet to set a password."""
+    password_at: int = 0
+    """When the password was last changed: sessions that began before are over."""
 
     def caller(self, via: str) -> Caller:
         """Who comes in by it."""
@@ -71,6 +76,8 @@ class AccountView(View, frozen=True, kw_only=True):
     made_by: str
     expires_at: int
     is_off: bool
+    is_invited: bool
+    """Whether the user has yet to set a password."""
 
 
 _pack = msgspec.msgpack.Encoder().encode
@@ -112,6 +119,18 @@ class Accounts:
         await self._change(f"{_USER}{account.name}", b"", _pack(kept))
         return _view(f"{_USER}{account.name}", kept)
 
+    async def add_invited(self, account: Account) -> AccountView:
+        """Make a user who sets a password later; see Invitations."""
+        check_label("name", account.name)
+        kept = msgspec.structs.replace(account, is_invited=True)
+        await self._change(f"{_USER}{account.name}", b"", _pack(kept))
+        return _view(f"{_USER}{account.name}", kept)
+
+    async def known_user(self, name: str) -> AccountView:
+        """A user that is there; refused if there is none."""
+        key = f"{_USER}{name}"
+        return _view(key, (await self._found(key))[0])
+
     async def add_token(self, account: Account) -> tuple[AccountView, str]:
         """Make a token, and return it: this is the only time."""
         check_label("name", account.name)
@@ -127,6 +146,7 @@ class Accounts:
         if "password" in changes:
             check_strength(str(changes["password"]), name)
             changes["password"] = await hash_of(str(changes["password"]))
+            changes |= {"is_invited": False, "password_at": time.time_ns() // 1000}
         new = msgspec.structs.replace(kept, **changes)
         await self._change(key, packed, _pack(new))
         return _view(key, new)
@@ -178,4 +198,5 @@ def _view(key: str, kept: Account) -> AccountView:
         made_by=kept.made_by,
         expires_at=kept.expires_at,
         is_off=kept.is_off,
+        is_invited=kept.is_invited,
     )

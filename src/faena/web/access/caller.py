@@ -17,7 +17,7 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
     """The only tenant whose jobs are shown; None: all."""
     sees_payloads: bool = False
     via: str = "session"
-    """session, token, proxy or link."""
+    """session, token, proxy, oidc or link."""
 
     def may(self, permission: Permission) -> bool:
         """Whether a route that needs this is open to the caller."""

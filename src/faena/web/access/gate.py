@@ -16,11 +16,14 @@ from faena.values.names import check_label
 from faena.web.access.access import Access, TrustedProxy
 from faena.web.access.account import Account, Accounts
 from faena.web.access.caller import Caller
+from faena.web.access.invitation import Invitations
+from faena.web.access.oidc import Oidc
 from faena.web.access.password import Passwords
 from faena.web.access.session import Known, Sessions
 
 if TYPE_CHECKING:
     from faena.engine import Engine
+    from faena.web.access.provider import Provider
 
 SECURE_COOKIE: Final = "__Host-faena"
 PLAIN_COOKIE: Final = "faena-session"
@@ -43,7 +46,9 @@ class Gate:
         self.access = access
         self.accounts = Accounts(engine)
         self.sessions = Sessions(engine, self.accounts)
+        self.invitations = Invitations(engine, self.accounts)
         self._calls = AccessCalls(engine)
+        self.provider = None if access.oidc is None else _provider(access.oidc, self._calls)
         self._passwords = Passwords()
 
     async def known(self, request: Request) -> Known | None:
@@ -86,6 +91,12 @@ class Gate:
         for whose in (name, f"from:{address}"):
             await self._calls.count_try(whose, _TRIES_S * 1000)
         return None
+
+
+def _provider(oidc: Oidc, calls: AccessCalls) -> Provider:
+    from faena.web.access.provider import Provider  # noqa: PLC0415 - an extra
+
+    return Provider(oidc, calls)
 
 
 def is_forged(request: Request, known: Known, given: str) -> bool:

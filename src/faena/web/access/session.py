@@ -102,7 +102,9 @@ class Sessions:
                 via=session.via,
             )
         account = await self._accounts.user(session.name)
-        return None if account is None or account.is_off else account.caller("session")
+        if account is None or account.is_off or session.began_at * 1e6 < account.password_at:
+            return None
+        return account.caller("session")
 
     async def end(self, secret: str) -> None:
         """End one."""

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Final
 
-from faena.web.operation import alert, dead, feature, job, queue, upstream
+from faena.web.operation import access, alert, dead, feature, job, queue, setting, upstream
 from faena.web.operation.operation import Operation
 
 OPERATIONS: Final[tuple[Operation, ...]] = (
     *queue.OPERATIONS,
+    *setting.OPERATIONS,
     *job.OPERATIONS,
     *dead.OPERATIONS,
     *upstream.OPERATIONS,
     *feature.OPERATIONS,
     *alert.OPERATIONS,
+    *access.OPERATIONS,
 )

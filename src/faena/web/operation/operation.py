@@ -17,6 +17,8 @@ from starlette.responses import Response
 from faena.web.access.role import Permission
 from faena.web.answer import Refusal, json, see_other, way_back
 from faena.web.audit import Record
+from faena.web.payload import VEIL, veiled
+from faena.web.reading.reading import Reading, encoded, is_among, tag_of
 from faena.web.route import Visit
 
 if TYPE_CHECKING:
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 _MOST_FIELDS: Final = 1_200
 _OWN: Final = ("token", "back")
 """Fields of a form that are no arguments."""
+_UNRECORDED: Final = ("payload", "headers")
+"""Arguments that only those may see who may see payloads: the trail has others' eyes."""
 
 
 class Nothing(msgspec.Struct, forbid_unknown_fields=True):
@@ -77,6 +81,12 @@ class Operation:
     """What is said when it is done, with names of its path and arguments: `{queue} is held`."""
     undo: Callable[[Record], Undo | None] | None = None
     """What takes it back, with what was before; None where nothing does."""
+    answers: Any = Any
+    """The type of the answer."""
+    guards: Reading | None = None
+    """What If-Match is compared with: the ETag of what is changed."""
+    shows: str = ""
+    """The part of the answer that a form's page has to show, because it is told once."""
 
     def undoing(self, record: Record) -> Undo | None:
         """What takes back a change that is done."""
@@ -89,6 +99,7 @@ class Operation:
             given = msgspec.json.decode(body or b"{}", type=self.arguments)
         except msgspec.DecodeError as error:
             raise Refusal(422, "invalid", str(error)) from None
+        await self._check_match(visit)
         answer, record = await self._carry_out(visit, visit.request.path_params, given)
         return json(answer, headers={"X-Audit-Record": record.id})
 
@@ -105,7 +116,12 @@ class Operation:
             given = msgspec.convert(chosen, self.arguments, strict=False)
         except msgspec.ValidationError as error:
             raise Refusal(422, "invalid", str(error)) from None
-        _, record = await self._carry_out(visit, where, given)
+        answer, record = await self._carry_out(visit, where, given)
+        if self.shows:
+            secret = getattr(answer, self.shows)
+            return visit.site.templates.page(
+                visit, "once.html", operation=self, secret=secret, back=back, address=visit.address
+            )
         joint = "&" if "?" in back else "?"
         return see_other(visit, f"{back}{joint}done={record.id}")
 
@@ -115,14 +131,27 @@ class Operation:
         asked = Asked(visit.app, visit.caller.name, dict(where), given)
         try:
             return await visit.site.trail.keep(
-                visit.caller,
-                self.name,
-                where,
-                msgspec.structs.asdict(given),
-                lambda: self.do(asked),
+                visit.caller, self.name, where, _recorded(given), lambda: self.do(asked)
             )
         finally:
             visit.site.standings.forget()
+
+    async def _check_match(self, visit: Visit) -> None:
+        """Refuse a change of what is no longer as its author has seen it."""
+        given = visit.request.headers.get("if-match")
+        if given is None:
+            return
+        if self.guards is None:
+            raise Refusal(412, "changed", "this has no ETag: leave out If-Match")
+        tag = tag_of(encoded(await self.guards.found(visit)))
+        if not is_among(tag, given):
+            raise Refusal(412, "changed", "it was changed meanwhile: read it again")
+
+
+def _recorded(given: msgspec.Struct) -> dict[str, Any]:
+    """The arguments as the trail keeps them: without passwords and payloads."""
+    told: dict[str, Any] = veiled(msgspec.structs.asdict(given))
+    return told | {name: VEIL for name in _UNRECORDED if told.get(name) is not None}
 
 
 async def _fields(request: Request) -> dict[str, Any]:

@@ -29,20 +29,20 @@ async def sign_in_page(visit: Visit) -> Response:
 
 async def sign_in(visit: Visit) -> Response:
     """Somebody says who they are."""
-    _check_origin(visit.request)
+    check_origin(visit.request)
     form = await visit.request.form(max_fields=_MOST_FIELDS)
-    name, back = _text(form, "user"), way_back(_text(form, "back"))
+    name, back = field_text(form, "user"), way_back(field_text(form, "back"))
     try:
         caller = await visit.site.gate.sign_in(
-            name, _text(form, "password"), address_of(visit.request)
+            name, field_text(form, "password"), address_of(visit.request)
         )
     except TooManyTries:
-        words = _say(visit)("Too many tries: wait a quarter of an hour.")
+        words = say(visit)("Too many tries: wait a quarter of an hour.")
         return _door(visit, back, user=name, problem=words, status=429)
     if caller is None:
-        words = _say(visit)("User and password do not match.")
+        words = say(visit)("User and password do not match.")
         return _door(visit, back, user=name, problem=words, status=401)
-    return await _come_in(visit, caller, back)
+    return await come_in(visit, caller, back)
 
 
 async def link_page(visit: Visit) -> Response:
@@ -53,15 +53,15 @@ async def link_page(visit: Visit) -> Response:
 
 async def use_link(visit: Visit) -> Response:
     """Let the one who has a link in."""
-    _check_origin(visit.request)
+    check_origin(visit.request)
     form = await visit.request.form(max_fields=_MOST_FIELDS)
     caller = None
     if visit.site.gate.access.link:
-        caller = await visit.site.gate.sessions.use_link(_text(form, "secret"))
+        caller = await visit.site.gate.sessions.use_link(field_text(form, "secret"))
     if caller is None:
         words = "this link was used already, or is too old: ask for another one"
         raise Refusal(403, "link", words)
-    return await _come_in(visit, caller, "/")
+    return await come_in(visit, caller, "/")
 
 
 async def sign_out(visit: Visit) -> Response:
@@ -78,7 +78,7 @@ async def theme(visit: Visit) -> Response:
     form = await visit.request.form(max_fields=_MOST_FIELDS)
     order = {"": "light", "light": "dark"}
     chosen = order.get(visit.request.cookies.get("faena-theme", ""), "")
-    answer = see_other(visit, way_back(_text(form, "back")))
+    answer = see_other(visit, way_back(field_text(form, "back")))
     _remember(visit, answer, "faena-theme", chosen)
     return answer
 
@@ -86,10 +86,10 @@ async def theme(visit: Visit) -> Response:
 async def language(visit: Visit) -> Response:
     """Another language."""
     form = await visit.request.form(max_fields=_MOST_FIELDS)
-    chosen = _text(form, "language")
+    chosen = field_text(form, "language")
     if chosen not in LANGUAGES:
         raise Refusal(422, "invalid", f"language must be one of {', '.join(LANGUAGES)}")
-    answer = see_other(visit, way_back(_text(form, "back")))
+    answer = see_other(visit, way_back(field_text(form, "back")))
     _remember(visit, answer, "faena-language", chosen)
     return answer
 
@@ -110,7 +110,8 @@ async def static(visit: Visit) -> Response:
     return Response(content, headers=headers, media_type=kind)
 
 
-async def _come_in(visit: Visit, caller: Caller, back: str) -> Response:
+async def come_in(visit: Visit, caller: Caller, back: str) -> Response:
+    """Begin a session, and go on."""
     secret = await visit.site.gate.sessions.begin(caller)
     answer = see_other(visit, back)
     name = cookie_name(visit.request)
@@ -123,10 +124,11 @@ def _door(
     visit: Visit, back: str, *, user: str = "", problem: str = "", status: int = 200
 ) -> Response:
     data = {"back": back, "user": user, "problem": problem}
-    return visit.site.templates.page(visit, "sign-in.html", status=status, **data)
+    doors = visit.site.gate.access
+    return visit.site.templates.page(visit, "sign-in.html", status=status, doors=doors, **data)
 
 
-def _check_origin(request: Request) -> None:
+def check_origin(request: Request) -> None:
     """A form of another site must not sign somebody in."""
     if is_foreign(request):
         raise Refusal(403, "forged", "this form comes from another page: open this page again")
@@ -137,10 +139,12 @@ def _remember(visit: Visit, answer: Response, name: str, value: str) -> None:
     answer.set_cookie(name, value, max_age=_YEAR_S, secure=is_secure, samesite="lax", path="/")
 
 
-def _text(form: FormData, name: str) -> str:
+def field_text(form: FormData, name: str) -> str:
+    """A field of a form; empty if it is missing."""
     value = form.get(name, "")
     return value if isinstance(value, str) else ""
 
 
-def _say(visit: Visit) -> Speaker:
+def say(visit: Visit) -> Speaker:
+    """Speaks a reader's language."""
     return Speaker(spoken(visit))

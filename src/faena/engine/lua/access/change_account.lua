@@ -2,7 +2,7 @@
 -- states   none
 -- keys     accounts hash
 --@args     name, expected?, account?
---          as it was, '' if there was none · as it shall be, '' to remove it: packed, with role, tenant and is_off
+--          as it was, '' if there was none · as it shall be, '' to remove it: packed, with role, tenant, is_off and is_invited
 -- returns  OK
 -- refuses  CHANGED: another one has changed it · LAST_OWNER: no owner would be left who can sign in
 --@flags allow-oom
@@ -18,7 +18,7 @@ end
 
 local function is_owner(packed)
   local one = unpacked(packed)
-  return one ~= nil and one.role == 'owner' and not one.is_off
+  return one ~= nil and one.role == 'owner' and not one.is_off and not one.is_invited
 end
 
 local function others_own()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from faena.web.words.es.access import ACCESS
 from faena.web.words.es.audit import AUDIT
 from faena.web.words.es.common import COMMON
 from faena.web.words.es.dead import DEAD
@@ -30,4 +31,5 @@ ES: Final[dict[str, str]] = {
     **FRAME,
     **UPSTREAM,
     **WORKER,
+    **ACCESS,
 }

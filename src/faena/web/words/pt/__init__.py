@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from faena.web.words.pt.access import ACCESS
 from faena.web.words.pt.audit import AUDIT
 from faena.web.words.pt.common import COMMON
 from faena.web.words.pt.dead import DEAD
@@ -30,4 +31,5 @@ PT: Final[dict[str, str]] = {
     **FRAME,
     **UPSTREAM,
     **WORKER,
+    **ACCESS,
 }
