@@ -136,7 +136,6 @@ def _alerts(alarms: list[Alarm]) -> Table:
         table.add_column(name, no_wrap=True)
     for name in ("times", "fired", "resolved", "lasted"):
         table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("such as", style="dim")
     for alarm in alarms:
         worst, until = alarm.worst, alarm.resolved_s
         style = "bold red" if worst.severity == "critical" else "yellow"
@@ -148,7 +147,6 @@ def _alerts(alarms: list[Alarm]) -> Table:
             f"{alarm.episodes[0].fired_s:.1f} s",
             "still fires" if until is None else f"{until:.1f} s",
             f"{alarm.lasted_s:.1f} s" if alarm.lasted_s else "",
-            Text(worst.text.partition(" (")[0]),
         )
     return table
 
@@ -157,10 +155,10 @@ def _pools(pools: list[PoolNeed]) -> Table:
     title = "advice for the pools: 70 % of slots in use are right"
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=0)
     table.add_column("pool", no_wrap=True)
-    for name in ("processes", "slots", "in use", "right"):
+    for name in ("workers", "slots", "in use", "right"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("advice", no_wrap=True)
-    table.add_column("p95 of waits, at most", style="dim")
+    table.add_column("longest p95 of waits", no_wrap=True, style="dim")
     for one in pools:
         table.add_row(
             one.pool,
@@ -169,6 +167,6 @@ def _pools(pools: list[PoolNeed]) -> Table:
             f"{one.in_use:.1f}, {one.in_use / one.slots:.0%}",
             f"{one.recommended_slots}",
             one.advice,
-            f"{one.wait_p95_s:,.1f} s, {one.slowest}",
+            f"{one.wait_p95_s:,.0f} s {one.slowest}",
         )
     return table

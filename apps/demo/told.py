@@ -86,8 +86,8 @@ class PoolNeed:
         """What to do, in a few words."""
         more = self.recommended_processes - self.processes
         if not more:
-            return "right as it is"
-        return f"{more} more" if more > 0 else f"{-more} fewer would do"
+            return "keep them"
+        return f"{more} more" if more > 0 else f"{-more} fewer"
 
 
 @dataclass(frozen=True, slots=True)

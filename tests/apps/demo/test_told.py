@@ -62,5 +62,5 @@ def test_a_pool_needs_what_its_queues_have_in_use_together() -> None:
     assert (high.pool, high.in_use, high.recommended_slots) == ("high", 10, 15)
     assert (high.recommended_processes, high.advice) == (3, "1 more")
     assert (high.slowest, high.wait_p95_s) == ("afip.invoice", 2)
-    assert (normal.recommended_processes, normal.advice) == (1, "2 fewer would do")
-    assert (low.advice, low.words) == ("right as it is", ("analytics: one",))
+    assert (normal.recommended_processes, normal.advice) == (1, "2 fewer")
+    assert (low.advice, low.words) == ("keep them", ("analytics: one",))
