@@ -157,6 +157,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "audit": (),
     "doctor": (),
     "events": ("--since", "start", "--limit", "1"),
+    "completion": ("bash",),
     "health": (),
     "status": (),
     "users list": (),
@@ -169,7 +170,7 @@ WORDS: dict[str, tuple[str, ...]] = {
 }
 """A command line for every command that ends by itself."""
 
-SERVICES = {"worker", "dev", "dashboard"}
+SERVICES = {"worker", "dev", "dashboard", "monitor"}
 """Those that run until they are told to stop: see their own tests."""
 
 LISTS = {
