@@ -159,10 +159,12 @@ class People:
         whatsapp, told = self._stage.sandbox.whatsapp, 0
         while True:
             new = [*islice(whatsapp.conversation.sent, told, told + _MOST_STATUSES)]
-            if new:
-                events = [whatsapp.status(one, "delivered") for one in new]
-                await self._tell(whatsapp.phone_number_id, *events)
-                told += len(new)
+            news = defaultdict[str, list[Any]](list)
+            for one in new:
+                number = whatsapp.conversation.sent[one].number
+                news[number].append(whatsapp.status(one, "delivered"))
+            await asyncio.gather(*[self._tell(number, *some) for number, some in news.items()])
+            told += len(new)
             await asyncio.sleep(_DELIVERED_AFTER_S)
 
     async def _tell(self, number: str, *events: Any) -> None:

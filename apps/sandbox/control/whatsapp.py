@@ -6,7 +6,7 @@ text *        sender, body, number, name, reply_to → id
 voice *       sender, text and seconds of a recording (or `audio` in Base64), … → id, media_id
 choice *      sender, reply_id, title, … → id: a button is pressed
 deliver *     message_id, statuses (such as ["sent", "delivered"] or ["read"]), error
-messages      (a list) what the numbers have sent: id, to, statuses, body
+messages      (a list) what the numbers have sent: id, number, to, statuses, body
 """
 
 from __future__ import annotations
@@ -65,6 +65,7 @@ class _News(Given, frozen=True, kw_only=True):
     statuses: tuple[Literal["sent", "delivered", "read", "played"], ...] = ("sent", "delivered")
     error: int | None = None
     number: str = ""
+    """In whose name; empty: of the number that has sent it."""
 
 
 def whatsapp_acts(whatsapp: WhatsApp, telling: Telling) -> Acts:
@@ -106,8 +107,8 @@ class _Spoken:
         return self._tell(url, number, event)
 
     def deliver(self, given: _News) -> None:
-        url, number = self._where(given.number)
         sent = one_of(self._whatsapp.conversation.sent, given.message_id, "message_id")
+        url, number = self._where(given.number or sent.number)
         self._tell(url, number, *self._whatsapp.news(sent.id, given.statuses, given.error))
 
     def _where(self, number: str) -> tuple[str, str]:
@@ -132,6 +133,12 @@ class _Spoken:
 
 def _messages(whatsapp: WhatsApp) -> Iterable[dict[str, Any]]:
     return [
-        {"id": one.id, "to": one.to, "statuses": one.statuses, "body": one.body}
+        {
+            "id": one.id,
+            "number": one.number,
+            "to": one.to,
+            "statuses": one.statuses,
+            "body": one.body,
+        }
         for one in whatsapp.conversation.sent.values()
     ]

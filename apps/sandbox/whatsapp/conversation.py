@@ -22,9 +22,11 @@ _ERRORS_PAGE: Final = "https://developers.facebook.com/docs/whatsapp/cloud-api/s
 
 @dataclass(slots=True, kw_only=True)
 class Outbound:
-    """A message that the number has sent."""
+    """A message that one of the numbers has sent."""
 
     id: str
+    number: str
+    """Which one: its news are told in its name."""
     body: Mapping[str, Any]
     at: float
     statuses: list[str] = field(default_factory=list[str])
@@ -51,9 +53,10 @@ class Conversation:
         self._last_heard: dict[str, float] = {}
         self._numbers = itertools.count(1)
 
-    def take(self, body: Mapping[str, Any]) -> Outbound:
+    def take(self, body: Mapping[str, Any], number: str) -> Outbound:
         """Keep a message of ours."""
-        message = Outbound(id=self._new_id(body["to"]), body=body, at=self.clock())
+        name = self._new_id(body["to"])
+        message = Outbound(id=name, number=number, body=body, at=self.clock())
         self.sent[message.id] = message
         return message
 

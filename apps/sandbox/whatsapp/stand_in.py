@@ -156,7 +156,7 @@ class WhatsApp(BearerService):
     def _send(self, body: Mapping[str, Any], ask: Ask) -> Reply:
         MessageCheck(templates=self.templates, media_ids=self.media.files)(body)
         self.rate.take(body["to"], self.clock())
-        message = self.conversation.take(body)
+        message = self.conversation.take(body, ask.id)
         answer = {
             "messaging_product": "whatsapp",
             "contacts": [{"input": message.to, "wa_id": message.to}],

@@ -113,6 +113,8 @@ async def test_a_message_goes_its_way_and_is_read(
     driver: Driver, inbox: Inbox, http: httpx.AsyncClient
 ) -> None:
     settings = whatsapp.Settings.from_env(await driver.environment())
+    await driver.act("whatsapp/add_number", id="106540352249999")
+    settings = replace(settings, phone_number_id="106540352249999")
     await driver.act("whatsapp/add_template", name="promo", parameters=1)
     await driver.tell(whatsapp=inbox.url)
     client = whatsapp.Client(settings, http)
@@ -124,11 +126,11 @@ async def test_a_message_goes_its_way_and_is_read(
     assert (shown["id"], shown["statuses"]) == (sent.message_id, ["sent", "delivered", "read"])
     assert shown["body"]["template"]["name"] == "promo"
     read = [
-        one.status
+        (one.status, one.phone_number_id)
         for request, body in inbox.got
         for one in whatsapp.read_webhook(settings, headers=request.headers, body=body).statuses
     ]
-    assert sorted(read) == ["delivered", "read", "sent"]
+    assert sorted(read) == [(one, "106540352249999") for one in ("delivered", "read", "sent")]
 
 
 # -- mercadopago ----------------------------------------------------------------------------------
