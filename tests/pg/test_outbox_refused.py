@@ -72,6 +72,7 @@ async def test_a_header_has_a_name_that_the_broker_takes(declared: Postgres, nam
         ("delay => '1h', expires => now() + interval '1 min'", "expires must be after the job"),
         ("at => '2030-01-01', expires => '2030-01-01'", "expires must be after the job becomes"),
         ("headers => (SELECT jsonb_object_agg(n, '') FROM generate_series(1, 65) n)", "at most 64"),
+        ("headers => jsonb_build_object('a', repeat('x', 4097))", "of at most 4096 characters"),
     ],
 )
 async def test_options_that_the_broker_refuses_are_refused_at_once(

@@ -145,3 +145,5 @@ async def test_what_was_settled_in_a_shard_that_is_given_up_is_heard_of(parts: P
     await tenant.rejoin()
     await parts.settlements.sweep()
     assert await parts.rows() == []
+    engine = (await parts.pg.app.runtime()).engine
+    assert await engine.command("HGET", "work/@acme", "conf", "retired"), "it is needed no more"

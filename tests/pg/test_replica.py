@@ -380,3 +380,14 @@ def test_how_far_a_replica_is_behind_is_told_in_words() -> None:
     assert behind(lag(deque(), Replayed(None, None, 0.0, Line(1, 1)), 5.0) or 0.0) == (
         "nobody knows how far it is behind"
     )
+
+
+async def test_a_view_of_a_replica_tells_no_endless_lag(
+    pg: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def look(*_: object) -> tuple[None, float]:
+        return None, float("inf")
+
+    monkeypatch.setattr(pg.replica, "_look", look)
+    view = await pg.replica.view()
+    assert (view.is_usable, view.lag_s) == (True, None)

@@ -302,7 +302,7 @@ async def _table_named(connection: Connection, name: Name, declared: Container[s
     )
     row = await found.fetchone()
     full = row[0] if row else f"{name.schema or 'public'}.{name.table}"
-    if full in declared or str(name) in declared:
+    if any(one in declared for one in (full, full.removeprefix("public."), str(name))):
         return full
     if await (await connection.execute(_KNOWN, {"table": full})).fetchone() is None:
         raise ArgumentError(
