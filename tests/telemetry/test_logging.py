@@ -336,3 +336,18 @@ async def test_the_handler_of_a_batch_is_bound_to_all_of_its_jobs(lines: Lines) 
         "acme",
     )
     assert not {"job_id", "attempt"} & line.keys()
+
+
+async def test_a_batch_of_several_tenants_names_none(lines: Lines) -> None:
+    app = Faena("words")
+
+    @app.queue("mail").batch(size=2)
+    async def pack(numbers: list[int]) -> None:
+        lines.log.warning("packed")
+
+    async with harness(app) as h:
+        for tenant in ("acme", "zen"):
+            await pack.enqueue(1, tenant=tenant)
+        await h.drain()
+    assert lines.one["jobs"] == 2
+    assert "tenant" not in lines.one
