@@ -73,6 +73,9 @@ class Explanation(View, frozen=True, kw_only=True):
     """Limits do not let it start before, whatever else happens."""
     likely_at: int = 0
     """The same, if all jobs that seem to come first are started first."""
+    others: int = 0
+    """Jobs that may come first though `ahead` does not count them: those that are due before its
+    gates open, and of a delayed job those that are ready now."""
     beside: tuple[Reason, ...] = ()
     """Reasons that are no gates of its queue: a flow, a group, a move, an outbox."""
     waits_for: tuple[Explanation, ...] = ()
@@ -164,6 +167,7 @@ def explanation_of(queue: str, job_id: str, found: Waiting) -> Explanation:
         lane_claimed=tuple(int(one) for one in facts.get("lane_pace", "").split()),
         sure_at=int(facts.get("sure_at", 0)),
         likely_at=int(facts.get("likely_at", 0)),
+        others=int(facts.get("others", 0)),
     )
 
 

@@ -51,7 +51,8 @@ class ExpectedStart(View, frozen=True, kw_only=True):
     between: tuple[int, int] | None = None
     """Of an estimate by pace: at the fastest and at the slowest pace of the last minutes."""
     is_estimate: bool = False
-    """Whether `at` depends on how fast others are served; else only on workers with free slots."""
+    """Whether `at` depends on how fast others are served that come first, or may; else only on
+    workers with free slots."""
     words: str
 
 
@@ -72,16 +73,26 @@ def expected_start(told: Explanation) -> ExpectedStart | None:
 
 
 def _by_time(told: Explanation, at: int) -> ExpectedStart:
+    behind = _others(told)
     if at <= told.at:
-        words = "as soon as a worker has a free slot"
-        return ExpectedStart(basis="next", at=at, earliest=at, words=words)
+        words = f"as soon as a worker has a free slot{behind}"
+        is_estimate = bool(behind)
+        return ExpectedStart(basis="next", at=at, earliest=at, is_estimate=is_estimate, words=words)
     if told.upstreams or any(gate.name == "behind" for gate in told.gates):
         words = f"not before {instant(at)}"
         basis = "upstream" if told.upstreams else "clock"
-        return ExpectedStart(basis=basis, at=at, earliest=at, words=words)
+        is_estimate = bool(told.others)
+        return ExpectedStart(basis=basis, at=at, earliest=at, is_estimate=is_estimate, words=words)
     basis = "limits" if at == told.sure_at else "clock"
-    words = f"{instant(at)}{', by limits' if basis == 'limits' else ''}"
-    return ExpectedStart(basis=basis, at=at, earliest=at, words=words)
+    words = f"{instant(at)}{', by limits' if basis == 'limits' else ''}{behind}"
+    return ExpectedStart(basis=basis, at=at, earliest=at, is_estimate=bool(behind), words=words)
+
+
+def _others(told: Explanation) -> str:
+    """What may still come first: a job that is delayed takes its place when it is due."""
+    if not told.others:
+        return ""
+    return f", or later: {told.others} other job{'s' * (told.others > 1)} may come first"
 
 
 def _behind_others(told: Explanation, floor: int) -> ExpectedStart:
@@ -92,7 +103,7 @@ def _behind_others(told: Explanation, floor: int) -> ExpectedStart:
     if by_pace is not None:
         return by_pace
     if told.likely_at > told.at and not is_full:
-        is_exact = by_limits == told.sure_at
+        is_exact = by_limits == told.sure_at and not told.others
         words = f"{'' if is_exact else 'about '}{instant(by_limits)}, by limits"
         return ExpectedStart(
             basis="limits", at=by_limits, earliest=floor, is_estimate=not is_exact, words=words

@@ -9,7 +9,8 @@
 --          tenant_moving · tenant_held · tenant_max_running · tenant_limit · key_limit · turn (lanes that come first)
 -- facts    sure_at, likely_at (when limits have room: at the earliest, and behind all that come first) · leader (the job that
 --          it waits for), by (its chain, or `unique`) · lane_ahead (jobs of its lane before it) · lane_pace (claims of its
---          lane, as above, parted by spaces) · delayed_by (delayed, retry, snoozed, parked)
+--          lane, as above, parted by spaces) · delayed_by (delayed, retry, snoozed, parked) · others (jobs that may come first
+--          though they are not counted among those: due before its gates open, or ready now if it is delayed)
 --@flags no-writes
 --@include now, queue_settings, job_state, job_metadata, spec_line, closed_windows, explain_gates, unique_claim, keys
 --@include safe_read, explain_pace, clock_fields
@@ -91,7 +92,7 @@ local function explain_blocked(chain, mark, score)
   if not chain and tonumber(score) > now then
     gate('delayed', '', score)
   end
-  return chain and call('ZRANK', key('tail:' .. chain), id) or 0
+  return chain and call('ZRANK', key('tail:' .. chain), id) or 0, state == 'delayed' and due
 end
 
 local function explain_delay(mark, due)
@@ -100,8 +101,22 @@ local function explain_delay(mark, due)
   fact('delayed_by', parked and 'parked' or mark.r and 'snoozed' or (mark.a or 0) > 0 and 'retry' or 'delayed')
 end
 
+--- Jobs that are due before the gates of this one open, and those that are ready while it is delayed; not itself, nor the
+-- one that it comes behind, which is due then.
+local function others_of(state, score, leader_due)
+  local at, gates = math.max(now, context.likely_at), context.gates
+  for i = 3, #gates, 3 do
+    at = math.max(at, number_in(gates[i], 0))
+  end
+  local due = call('ZCOUNT', key('delayed'), '-inf', at)
+  if state ~= 'delayed' then
+    return due - (leader_due and number_in(leader_due, 0) <= at and 1 or 0)
+  end
+  return call('ZCARD', key('ready')) + due - (number_in(score, 0) <= at and 1 or 0)
+end
+
 local state, score = state_of(id)
-local line = { own = 0, ahead = 0, aside = 0 }
+local line, leader_due = { own = 0, ahead = 0, aside = 0 }, nil
 if state and is_waiting(state) then
   local spec = call('HGET', key('specs'), id)
   local lane, chain = lane_in(spec)
@@ -109,7 +124,7 @@ if state and is_waiting(state) then
   if state == 'delayed' then
     explain_delay(marks_of({ id })[id] or {}, score)
   elseif state == 'blocked' then
-    line.ahead = explain_blocked(chain, marks_of({ id })[id], score)
+    line.ahead, leader_due = explain_blocked(chain, marks_of({ id })[id], score)
   else
     line = line_of(lane, name)
   end
@@ -130,5 +145,6 @@ if state and is_waiting(state) then
   end
   fact('sure_at', whole(context.sure_at))
   fact('likely_at', whole(context.likely_at))
+  fact('others', whole(others_of(state, score, leader_due)))
 end
 return { now, state or '', context.gates, line.ahead, pace_now(now), facts }
