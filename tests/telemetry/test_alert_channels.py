@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import logging
@@ -152,6 +153,22 @@ async def test_a_name_that_leads_inside_is_refused_before_it_is_called() -> None
         with pytest.raises(ConfigError, match="with the scheme https"):
             await post(hook.url, b"{}", {}, allow_private=False)
         assert hook.requests == []
+
+
+@pytest.mark.parametrize("inside", [0, 1])
+async def test_no_address_of_a_name_may_be_inside(
+    monkeypatch: pytest.MonkeyPatch, inside: int
+) -> None:
+    """A name of somebody else may have one of each kind."""
+    found = ["1.1.1.1", "1.0.0.1"]
+    found[inside] = "127.0.0.1"
+
+    async def resolve(*_: Any, **__: Any) -> list[Any]:
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (one, 443)) for one in found]
+
+    monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", resolve)
+    with pytest.raises(Undelivered, match="must be global"):
+        await post("https://hook.example.org/", b"{}", {}, allow_private=False)
 
 
 async def test_a_redirect_is_not_followed() -> None:

@@ -311,8 +311,8 @@ async def test_a_queue_with_a_limit_of_hours_is_not_silent(valkey: Server) -> No
         about = "1 0.1.0 library slots=5 host"
         turn = Turn("call0001", 0, is_sweep=True, next_sweep_us=10**11, about=about)
         await engine.exchange("mail", "idle", "idle", turn)
-        await watch.judge("1m")
-        assert await watch.judge("10m") == []
+        for _ in range(8):
+            assert await watch.judge("1m") == []
 
 
 @pytest.mark.parametrize("rule", ["depth", "wait", "silent"])

@@ -69,6 +69,7 @@ async def test_notices_that_a_killed_worker_has_left_are_sent(server: Server) ->
             await work.enqueue()
             await (await app.evaluator()).run_once()
             assert (await app.queues["alerts"].counts())["ready"] == 1
+            assert (await app.alerts()).undelivered == 0
             async with running(app):
                 await eventually(lambda: hook.told() == ["depth mail warning firing"])
 

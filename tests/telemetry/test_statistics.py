@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from faena import Discard, Faena, Job, Queue, Retry, Snooze
 from faena.engine.calls.statistics import StatisticsCalls
+from faena.engine.scripts import Claim
 from faena.errors import ConfigError
+from faena.options import QueueOptions
+from faena.outcomes import Snoozed
+from faena.telemetry.measured import Measurements
+from faena.worker.fetch.samples import Samples
 from tests._support.eventually import eventually
 from tests._support.rig import Clock
 from tests._support.valkey import Server
@@ -52,6 +58,33 @@ async def test_a_worker_that_stops_tells_what_it_has_measured(app: Faena) -> Non
     task = (await queue.statistics("10m")).task("work")
     assert task is not None
     assert (task.started, task.completed, task.run.count) == (10, 10, 10)
+
+
+def test_a_retry_waits_since_it_was_due() -> None:
+    """Not since its job was enqueued: its score says when it became ready."""
+    hour_us = 60 * MINUTE_US
+    options = QueueOptions()
+    worth = 100 * options.age_step_us - options.retry_boost * options.age_step_us
+    claim = Claim("a", "lease", b"100\n", 2.0 * hour_us + worth, attempts=1)
+    job = SimpleNamespace(enqueued_us=hour_us, started_us=2 * hour_us + 5)
+    attempt: Any = SimpleNamespace(handler=SimpleNamespace(name="send"), claim=claim, job=job)
+    measured: Measurements = {}
+    samples = Samples("mail", options, measured)
+    samples.begun([attempt])
+    samples.take(0.0, is_last=True)
+    assert measured["mail", "send"].waits.sum_us == 5
+
+
+def test_an_attempt_that_a_worker_has_put_off_took_no_time() -> None:
+    """Its handler has not begun."""
+    job = SimpleNamespace(headers={})
+    attempt: Any = SimpleNamespace(handler=SimpleNamespace(name="send"), job=job, started=0.0)
+    measured: Measurements = {}
+    samples = Samples("mail", QueueOptions(), measured)
+    samples.ended(attempt, Snoozed(1, "no worker here knows it", is_parked=True))
+    samples.ended(attempt, Snoozed(1, "later"))
+    samples.take(0.0, is_last=True)
+    assert measured["mail", "send"].runs.count == 1
 
 
 async def test_counters_are_events_also_where_tenants_take_turns(app: Faena) -> None:
