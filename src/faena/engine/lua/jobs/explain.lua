@@ -13,7 +13,7 @@
 --          though they are not counted among those: due before its gates open, or ready now if it is delayed)
 --@flags no-writes
 --@include now, queue_settings, job_state, job_metadata, spec_line, closed_windows, explain_gates, unique_claim, keys
---@include safe_read, explain_pace, clock_fields
+--@include safe_read, explain_pace, explain_others, clock_fields
 local WORKERS = 200   -- whose slots are added up
 local conf, facts = conf_now(), {}
 
@@ -101,20 +101,6 @@ local function explain_delay(mark, due)
   fact('delayed_by', parked and 'parked' or mark.r and 'snoozed' or (mark.a or 0) > 0 and 'retry' or 'delayed')
 end
 
---- Jobs that are due before the gates of this one open, and those that are ready while it is delayed; not itself, nor the
--- one that it comes behind, which is due then.
-local function others_of(state, score, leader_due)
-  local at, gates = math.max(now, context.likely_at), context.gates
-  for i = 3, #gates, 3 do
-    at = math.max(at, number_in(gates[i], 0))
-  end
-  local due = call('ZCOUNT', key('delayed'), '-inf', at)
-  if state ~= 'delayed' then
-    return due - (leader_due and number_in(leader_due, 0) <= at and 1 or 0)
-  end
-  return call('ZCARD', key('ready')) + due - (number_in(score, 0) <= at and 1 or 0)
-end
-
 local state, score = state_of(id)
 local line, leader_due = { own = 0, ahead = 0, aside = 0 }, nil
 if state and is_waiting(state) then
@@ -145,6 +131,6 @@ if state and is_waiting(state) then
   end
   fact('sure_at', whole(context.sure_at))
   fact('likely_at', whole(context.likely_at))
-  fact('others', whole(others_of(state, score, leader_due)))
+  fact('others', whole(others_of(now, state, score, leader_due)))
 end
 return { now, state or '', context.gates, line.ahead, pace_now(now), facts }
