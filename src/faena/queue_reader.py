@@ -17,9 +17,10 @@ from faena.producing.handle import Handle
 from faena.states import State, state_of
 from faena.telemetry.statistics import QueueStatistics, Series
 from faena.telemetry.statistics_reader import LONGEST_US, StatisticsReader, reader_of
+from faena.tenancy.census import census
 from faena.tenancy.lanes import lane_named
 from faena.tenancy.shares import Shares, shares_of
-from faena.tenancy.tenants import check_lanes
+from faena.tenancy.tenants import TenantView, check_lanes
 from faena.values.duration import Duration, to_us
 from faena.values.ids import Label, as_label
 from faena.values.numbers import check_whole
@@ -104,6 +105,14 @@ class QueueReader:
     async def _statistics_reader(self) -> StatisticsReader:
         runtime = await self._app.runtime()
         return await reader_of(runtime.engine, runtime.routers, self.name)
+
+    async def census(self) -> list[TenantView]:
+        """All its tenants with live jobs or settings of their own, by name, without their gates.
+
+        It is read in pages, however many they are; `tenants` has the busiest ones with all facts.
+        """
+        check_lanes(self.name, self.options)
+        return await census(await self._app.runtime(), self.name)
 
     async def shares(self, *, minutes: int = 1) -> list[Shares]:
         """Each tenant's share of the last full minutes, oldest first, and of the current one."""

@@ -29,6 +29,7 @@ from faena.resilience.upstream_options import UpstreamFields, UpstreamOptions
 from faena.runtime.connections import Connection
 from faena.scheduling.daily_costs import DailyCosts
 from faena.values.keywords import known_keywords
+from faena.values.money import Money
 from faena.values.names import check_name
 
 if TYPE_CHECKING:
@@ -131,6 +132,10 @@ class UpstreamRegistry(Registry):
         `top` is how many tenants are named for each upstream. Costs are kept for 90 days.
         """
         return await self._costs.report(month=month, day=day, top=top)
+
+    async def tenant_costs(self, *tenants: str) -> dict[str, tuple[Money, ...]]:
+        """What calls for each of these tenants have cost in this month of UTC, by currency."""
+        return await self._costs.tenants(tenants)
 
     @known_keywords("daily_cost_report")
     def daily_cost_report(

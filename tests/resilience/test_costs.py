@@ -310,3 +310,15 @@ def test_a_daily_report_at_no_time_is_refused(options: dict[str, Any], words: st
 def test_a_daily_report_for_no_such_function_is_refused(function: Any) -> None:
     with pytest.raises(ConfigError, match="must be an async function that takes a CostReport"):
         Faena("shop").daily_cost_report()(function)
+
+
+async def test_what_tenants_have_cost_is_told_by_name(app: Faena, h: Harness) -> None:
+    ai = app.upstream("ai", prices=[Price("call", "0.25 USD")])
+    sms = app.upstream("sms", prices=[Price("call", "1 ARS")])
+    for upstream, tenant in (*((ai, "acme"),) * 3, (ai, "bolt"), (sms, "acme")):
+        async with upstream.call(tenant=tenant, estimate={"call": 1}):
+            pass
+    await (await app.runtime()).gate.flush()
+    found = await app.tenant_costs("acme", "nobody", "bolt")
+    told = {name: [str(one) for one in sums] for name, sums in found.items()}
+    assert told == {"acme": ["1.00 ARS", "0.75 USD"], "nobody": [], "bolt": ["0.25 USD"]}

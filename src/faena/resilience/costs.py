@@ -20,6 +20,7 @@ from faena.values.view import View
 
 _MONTH: Final = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])")
 _MOST_TENANTS: Final = 100
+_MOST_NAMED: Final = 1_000
 _DAY_US: Final = 86_400_000_000
 
 
@@ -101,6 +102,24 @@ class CostDesk:
             await resilience.declare(engine, {name: self._settings[name] for name in missing})
             seen = await spending.budgets(engine, whose)
         return [*budget_views(seen.rows)]
+
+    async def tenants(self, names: Sequence[str]) -> dict[str, tuple[Money, ...]]:
+        """What each of some tenants has cost in this month, by currency; () for nothing."""
+        check_whole("number of tenants", len(names), least=0, most=_MOST_NAMED)
+        chosen = [check_label("tenant", one) for one in names]
+        engine = await self._engine()
+        seen = await spending.costs(engine, day="", month="", top=0)
+        found: dict[str, dict[str, int]] = {name: {} for name in chosen}
+        for row in seen.services if chosen else ():
+            spent = await spending.spent_of(engine, seen.month, row.name, chosen)
+            for name, micro in zip(chosen, spent, strict=True):
+                if micro:
+                    sums = found[name]
+                    sums[row.currency] = sums.get(row.currency, 0) + micro
+        return {
+            name: tuple(Money(micro, currency) for currency, micro in sorted(sums.items()))
+            for name, sums in found.items()
+        }
 
     async def report(self, *, month: Any, day: Any, top: Any) -> CostReport:
         """What was spent in a month or on a day; see `Faena.cost_report`."""

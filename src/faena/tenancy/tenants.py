@@ -24,11 +24,13 @@ from faena.engine.gates import LaneState
 from faena.engine.settings import limits_text, read_limits
 from faena.errors import ConfigError, nearest, shown
 from faena.inspection.gate import Gate, gates_of
+from faena.inspection.inspector import Page
 from faena.limits import Limit, check_stack
 from faena.options import QueueOptions
 from faena.sharding.quota import check_stays
 from faena.sharding.routing_table import Change, Table
 from faena.tenancy.lanes import lane_of, tenant_of
+from faena.tenancy.ready import ready_jobs
 from faena.values.duration import Duration, to_s, to_us
 from faena.values.keywords import known_keywords
 from faena.values.names import check_label, check_reason
@@ -127,6 +129,14 @@ class Tenant:
         await runtime.routers.of(self._queue).look()  # whether it moves, is asked now
         return await _view(runtime, self._queue, lane_of(self.name))
 
+    async def ready(self, *, limit: int = 50, cursor: str | None = None) -> Page:
+        """A page of its ready jobs, those that start first first; without those that wait for a
+        limit of their key."""
+        limit = check_whole("limit", limit, least=1, most=1000)
+        return await ready_jobs(
+            await self._runtime(), self._queue, lane_of(self.name), limit, cursor
+        )
+
     async def configure(
         self,
         *,
@@ -181,7 +191,7 @@ class Tenant:
                 by=by,
                 duration_us=duration_us,
             )
-            return _view_of(lane, state, is_dedicated=lane in table.own)
+            return view_of(lane, state, is_dedicated=lane in table.own)
 
         return await runtime.routers.of(self._queue).on_current_shards(change)
 
@@ -247,7 +257,7 @@ async def _view(runtime: Runtime, queue: str, lane: str) -> TenantView:
     async def view(table: Table) -> TenantView:
         shard, former = table.shard_of(queue, lane), table.former().shard_of(queue, lane)
         state = await ask(shard, lane, epoch=table.epoch)
-        found = _view_of(lane, state, is_dedicated=lane in table.own)
+        found = view_of(lane, state, is_dedicated=lane in table.own)
         if former == shard:
             return found
         left = await ask(former, lane, epoch=table.epoch)
@@ -282,7 +292,8 @@ async def weights_of(runtime: Runtime, queue: str) -> dict[str, float]:
     return {view.tenant or "": view.weight for view in views if view.weight is not None}
 
 
-def _view_of(lane: str, state: LaneState, *, is_dedicated: bool) -> TenantView:
+def view_of(lane: str, state: LaneState, *, is_dedicated: bool) -> TenantView:
+    """A lane's state as its view."""
     found, again = state.override, state.parked_until
     numbers = {name: _whole(found.get(name)) for name in _NUMBERS}
     return TenantView(

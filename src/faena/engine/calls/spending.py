@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from faena.engine.calls.budget_view import BudgetRow
+from faena.engine.calls.budget_view import BudgetRow, read_micro
 from faena.engine.calls.resilience import SHARD
 from faena.engine.engine import Engine
 
@@ -57,3 +57,9 @@ async def budgets(engine: Engine, tenant: str = "") -> SeenBudgets:
 async def costs(engine: Engine, *, day: str, month: str, top: int) -> SeenCosts:
     """The costs of a day, of a month, or of this month."""
     return _read_costs(await engine.ask("cost_report", SHARD, day=day, month=month, top=top))
+
+
+async def spent_of(engine: Engine, period: str, upstream: str, tenants: Sequence[str]) -> list[int]:
+    """What tenants have spent at an upstream in a day or a month, in millionths."""
+    scores = await engine.command("ZMSCORE", SHARD, f"spenders:{period}/{upstream}", *tenants)
+    return [0 if one is None else read_micro(one.decode()) for one in scores]

@@ -107,6 +107,11 @@ class Survey:
         async for page in self._scan("HSCAN", name=self._key(column)):
             yield text_pairs(page)
 
+    async def packed(self, column: str) -> AsyncIterator[dict[str, bytes]]:
+        """The fields of a hash of packed records."""
+        async for page in self._scan("HSCAN", name=self._key(column)):
+            yield pairs(page)
+
     async def doubles(self, column: str, number: int) -> AsyncIterator[dict[str, Sequence[float]]]:
         """The fields of a hash whose values are `number` doubles each."""
         shape = struct.Struct(f">{number}d")
