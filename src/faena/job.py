@@ -278,6 +278,8 @@ class JobView(View, frozen=True, kw_only=True):
     """In the history, how it ended, in more words than states: also expired, removed, replaced."""
     is_unreadable: bool = False
     """Whether its spec cannot be decoded; it then has no task, no payload and no headers."""
+    part_of: str | None = None
+    """What it is a node, a member or a callback of: `flow queue/id` or `group queue/id`."""
 
     @property
     def schedule(self) -> str | None:

@@ -33,7 +33,7 @@ async def test_who_sees_one_tenant_does_not_see_all_queues(
 ) -> None:
     await accounts.add_user(Account(name="acme", role=Role.OWNER, tenant="acme"), "a long word 7")
     await browser.sign_in("acme")
-    assert (await browser.get("/")).status_code == 403
+    assert (await browser.get("/queues")).status_code == 403
     assert (await browser.post("/do/queues.pause", queue="mail")).status_code == 403
 
 

@@ -24,14 +24,16 @@ STRANGERS = {
 }
 ONE_TENANT = {
     *("POST /sign-out", "POST /theme", "POST /language", "GET /account"),
-    "GET /queues/{queue}/jobs/{job:path}",
     *("openapi", "me", "jobs.show", "jobs.explain", "dead.list", "dead.show", "tenants.show"),
     *("jobs.result", "jobs.log"),
+    *("GET /queues/{queue}/jobs/{job:path}", "GET /", "GET /tenants/{tenant:path}"),
+    *("GET /live/{page}", "GET /now/{page}"),
 }
 NEEDS = {
     Permission.VIEW: {
-        *("GET /", "GET /queues", "GET /queues/{queue}", "GET /queues/{queue}/jobs"),
-        *("GET /live/{page}", "GET /now/{page}", "GET /dead"),
+        *("GET /queues", "GET /queues/{queue}", "GET /queues/{queue}/jobs"),
+        *("GET /dead", "GET /tenants", "GET /schedules", "GET /schedules/{schedule}"),
+        *("GET /flows", "GET /flows/{queue}/{flow}", "GET /groups/{queue}/{group}"),
         *("GET /workers", "GET /workers/{worker:path}"),
         *("GET /upstreams", "GET /upstreams/{upstream}"),
         *("about", "status", "health", "metrics", "events", "scaling.show", "queue-metrics"),
@@ -51,9 +53,14 @@ NEEDS = {
         *("features.set", "features.clear", "levels.on", "levels.off"),
         *("alerts.silence", "alerts.unsilence", "alerts.test"),
         *("jobs.cancel", "jobs.rerun", "jobs.promote", "jobs.change", "queues.promote"),
+        *("flows.cancel", "flows.rerun"),
+        *("schedules.pause", "schedules.resume", "schedules.run"),
+        *("tenants.hold", "tenants.release", "tenants.cancel-ready"),
     },
     Permission.ADMINISTER: {
         *("GET /audit", "jobs.remove", "dead.discard", "doctor", "audit.list"),
+        *("schedules.create", "schedules.edit", "schedules.reset", "schedules.remove"),
+        *("tenants.configure", "tenants.reset", "tenants.dedicate", "tenants.rejoin"),
         *("upstreams.panic", "upstreams.end-panic", "upstreams.forget"),
         *("features.forget", "levels.forget", "budgets.forget-totals"),
         *("queues.configure", "queues.reset", "queues.reshard", "queues.clean", "queues.drain"),

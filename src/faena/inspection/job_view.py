@@ -34,6 +34,7 @@ def read_job(queue: str, job_id: str, look: Look) -> JobView:  # size: a line a 
         state=state,
         task=spec.task,
         is_unreadable=told is None,
+        part_of=None if told is None else _part_of(look.spec),
         payload=spec.payload,
         tenant=spec.tenant,
         key=spec.key,
@@ -64,6 +65,16 @@ def read_job(queue: str, job_id: str, look: Look) -> JobView:  # size: a line a 
         auto_retries=mark.get("x", 0),
         max_attempts=spec.retry.attempts if spec.retry else spec.attempts,
     )
+
+
+_KINDS: Final = {"f": "flow", "g": "group"}
+
+
+def _part_of(spec: bytes) -> str | None:
+    """Its flow or group, whom its end is told."""
+    kind, _, rest = envelope.facts_in(spec).get("tells", "").partition(":")
+    named = rest.split(":")
+    return f"{_KINDS[kind]} {'/'.join(named[:2])}" if kind in _KINDS and named[1:] else None
 
 
 def _claim(record: bytes) -> tuple[int | None, str | None]:

@@ -19,7 +19,7 @@ import msgspec
 from msgspec.structs import replace
 
 from faena.codec import codec_for
-from faena.engine.calls.scheduling import forget
+from faena.engine.calls.scheduling import forget, read
 from faena.engine.requester import on_behalf
 from faena.engine.scripts import CREATED
 from faena.errors import ConfigError, FaenaError, InvalidTransition, Overloaded, nearest, shown
@@ -33,8 +33,16 @@ from faena.scheduling.decorators import MISSING, TimedFields, check_task, payloa
 from faena.scheduling.due import Edit, Mark, Record, Schedule, check_schedule
 from faena.scheduling.fire import Around, Firer, seal_job, spec_of
 from faena.scheduling.options import NAMES, TIMINGS, Terms, check_timing, iso, read_terms
+from faena.scheduling.scheduled_task import refuse_stub, task_named
 from faena.scheduling.scheduler import Scheduler
-from faena.scheduling.view import ScheduleReader, ScheduleView, coming, view_of
+from faena.scheduling.view import (
+    PastInstant,
+    ScheduleReader,
+    ScheduleView,
+    coming,
+    passed,
+    view_of,
+)
 from faena.task import Task
 from faena.tenancy.lanes import lane_facts
 from faena.values.names import check_label
@@ -67,7 +75,7 @@ class Schedules:
         self.declared[name] = Declared(name, task.queue, self._base(task, payload, given))
 
     def _base(self, task: Task[Any, Any], payload: Any, given: Mapping[str, Any]) -> dict[str, Any]:
-        _refuse_stub(self._app, task)
+        refuse_stub(self._app, task)
         terms = read_terms(given)
         check_timing(terms)
         base = {
@@ -122,6 +130,13 @@ class Schedules:
         _, schedule = await self._see(name)
         return coming(schedule, number)
 
+    async def past(self, name: str, number: int = 10) -> list[PastInstant]:
+        """Its last instants, the newest first, with the ids of their jobs."""
+        number = check_whole("number", number, least=1, most=100)
+        queue, schedule = await self._see(name)
+        now, _ = await read((await self._app.runtime()).engine, queue, [])
+        return passed(schedule, number, now)
+
     # -- changing -------------------------------------------------------------------------------
 
     async def create(
@@ -141,7 +156,7 @@ class Schedules:
                 field="schedule",
                 value=name,
             )
-        known = _task_named(self._app, task) if isinstance(task, str) else task
+        known = task_named(self._app, task) if isinstance(task, str) else task
         check_task(name, known)
         base = self._base(known, payload, given)
 
@@ -339,22 +354,6 @@ class Schedules:
         return known.handle(job) if known else Handle(self._app, queue, job, codec_for(Any))
 
 
-def _task_named(app: Faena, text: str) -> Task[Any, Any]:
-    known = {
-        f"{queue.name}/{task.name}": task
-        for queue in app.queues.values()
-        for task in queue.tasks.values()
-    }
-    if text not in known:
-        raise ConfigError(
-            f"task must be one of this app's, such as queue/task, got {shown(text)}; "
-            f"{nearest(str(text), known)}",
-            field="task",
-            value=text,
-        )
-    return known[text]
-
-
 def _there(kept: Kept, name: str) -> Record:
     if kept.record is None:
         raise ConfigError(f"schedule {name!r} was just removed", field="schedule", value=name)
@@ -368,16 +367,6 @@ def _check_left(record: Record, now: int, given: Iterable[str]) -> None:
         raise ConfigError(
             f"a schedule must have an instant after {iso(now)}, got {', '.join(got.values())}",
             field=next(iter(got)),
-        )
-
-
-def _refuse_stub(app: Faena, task: Task[Any, Any]) -> None:
-    if app.queues[task.queue].is_remote:
-        raise ConfigError(
-            f"a schedule must be for a task with a handler in this program, got {shown(task)}: "
-            f"declare the schedule where the handler is",
-            field="task",
-            value=task,
         )
 
 

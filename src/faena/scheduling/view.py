@@ -17,6 +17,9 @@ from faena.scheduling.due import Mark, Schedule, job_id
 from faena.values.names import is_name
 from faena.values.view import View
 
+_FIRST_LOOK_US: Final = 60_000_000
+_LONGEST_LOOK_US: Final = 20 * 366 * 86_400_000_000
+_MOST_STEPS: Final = 5_000
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -137,6 +140,42 @@ def _state(schedule: Schedule) -> str:
     if schedule.due is None:
         return "over"
     return "active" if schedule.version else "not started"
+
+
+class PastInstant(View, frozen=True, kw_only=True):
+    """An instant of a schedule that has passed. Instants are the server's microseconds."""
+
+    at: int
+    job: str
+    """The id that its job has, or would have had."""
+    is_fired: bool
+    """Whether the schedule has come that far; if not, it was paused, or nobody fired it."""
+
+
+def passed(schedule: Schedule, number: int, now: int) -> list[PastInstant]:
+    """The last instants before now, the newest first, by the timing of today.
+
+    Those from before it was created are left out. At most some thousands are computed.
+    """
+    record = schedule.record
+    terms, since = record.terms, record.since.at
+    found, window, start = list[int](), _FIRST_LOOK_US, now
+    while len(found) < number and since < start and window <= _LONGEST_LOOK_US:
+        start = max(since, now - window)
+        at = terms.following(start - 1)
+        found.clear()
+        while at is not None and at <= now and len(found) < _MOST_STEPS:
+            found.append(at)
+            at = terms.following(at)
+        window *= 8
+    return [
+        PastInstant(
+            at=one,
+            job=job_id(schedule.name, one),
+            is_fired=record.last is not None and one <= record.last,
+        )
+        for one in reversed(found[-number:])
+    ]
 
 
 def coming(schedule: Schedule, number: int) -> list[datetime]:

@@ -30,7 +30,7 @@ from faena.options import QueueOptions
 from faena.sharding.quota import check_stays
 from faena.sharding.routing_table import Change, Table
 from faena.tenancy.lanes import lane_of, tenant_of
-from faena.tenancy.ready import ready_jobs
+from faena.tenancy.ready import ready_jobs, ready_number
 from faena.values.duration import Duration, to_s, to_us
 from faena.values.keywords import known_keywords
 from faena.values.names import check_label, check_reason
@@ -136,6 +136,11 @@ class Tenant:
         return await ready_jobs(
             await self._runtime(), self._queue, lane_of(self.name), limit, cursor
         )
+
+    async def ready_count(self) -> int:
+        """How many jobs such pages have in all."""
+        runtime, lane = await self._runtime(), lane_of(self.name)
+        return await ready_number(runtime, self._queue, lane)
 
     async def configure(
         self,

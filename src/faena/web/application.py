@@ -30,6 +30,7 @@ from faena.web.access.gate import Gate, address_of, is_forged
 from faena.web.answer import Refusal, not_found, refused, see_other
 from faena.web.audit import Trail
 from faena.web.callers import USUAL_RATE, Callers
+from faena.web.census import Census
 from faena.web.development import link_for
 from faena.web.frame import frame_of
 from faena.web.live import Hub
@@ -40,6 +41,7 @@ from faena.web.routes import API, ROUTES
 from faena.web.site import Site
 from faena.web.standing import Standings
 from faena.web.template import Templates
+from faena.web.veil import Veil
 
 if TYPE_CHECKING:
     from faena.app import Faena
@@ -115,8 +117,15 @@ class Dashboard:
                     standings=Standings(self.app),
                     operations={one.name: one for one in OPERATIONS},
                     callers=self._callers,
+                    census=Census(self.app),
+                    veil=Veil(),
                     templates=self._templates,
                     environment=self._environment,
+                    places={
+                        one.path: one
+                        for one in ROUTES
+                        if one.method == "GET" and one.kind == "page"
+                    },
                 )
         return self._site
 
@@ -133,6 +142,7 @@ class Dashboard:
         """End what tabs listen to."""
         if self._site is not None:
             await self._site.hub.close()
+            await self._site.census.close()
 
     @asynccontextmanager
     async def _life(self, _web: Starlette) -> AsyncGenerator[None]:

@@ -58,6 +58,17 @@ class Visit:
         """The dashboard's address, as the browser has it."""
         return str(self.request.base_url).rstrip("/")
 
+    @property
+    def open_places(self) -> frozenset[str]:
+        """The paths of the pages that the caller may see."""
+        return frozenset(
+            path
+            for path, route in self.site.places.items()
+            if route.needs is not None
+            and self.caller.may(route.needs)
+            and (route.is_for_tenant or self.caller.tenant is None)
+        )
+
 
 Answer = Callable[[Visit], Awaitable[Response]]
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from faena.web.access.gate import Gate
 from faena.web.audit import Trail
 from faena.web.callers import Callers
+from faena.web.census import Census
 from faena.web.live import Hub
 from faena.web.recent import Recent
 from faena.web.standing import Standings
@@ -17,6 +18,8 @@ from faena.web.template import Templates
 if TYPE_CHECKING:
     from faena.app import Faena
     from faena.web.operation.operation import Operation
+    from faena.web.route import Route
+    from faena.web.veil import Veil
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +34,10 @@ class Site:
     standings: Standings
     operations: Mapping[str, Operation]
     callers: Callers
+    census: Census
+    veil: Veil
     templates: Templates
     environment: str
     """What kind of installation this is, as its pages say: production, development …"""
+    places: Mapping[str, Route]
+    """The pages by their path."""

@@ -131,6 +131,17 @@ class FlowCalls:
         name = "flows" if is_live else "flows_done"
         return texts(await self._engine.command("ZREVRANGE", queue, name, 0, limit - 1))
 
+    async def latest(
+        self, queue: str, kind: str, *, is_live: bool, limit: int, before: str = "+inf"
+    ) -> list[tuple[float, str]]:
+        """Flows or groups of a queue with when they began or ended, the newest first."""
+        column = kind if is_live else f"{kind}_done"
+        flat = await self._engine.command(
+            *("ZRANGE", queue, column, before, "-inf", "BYSCORE", "REV"),
+            *("LIMIT", 0, limit, "WITHSCORES"),
+        )
+        return [(float(flat[i + 1]), flat[i].decode()) for i in range(0, len(flat), 2)]
+
     # -- groups ---------------------------------------------------------------------------------
 
     async def open_group(self, queue: str, group: str, callbacks: Mapping[str, bytes]) -> str:

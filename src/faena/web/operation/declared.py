@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from typing import Final
 
-from faena.web.operation import access, alert, dead, feature, job, queue, setting, upstream
+from faena.web.operation import (
+    access,
+    alert,
+    dead,
+    feature,
+    flow,
+    job,
+    queue,
+    schedule,
+    setting,
+    tenant,
+    upstream,
+)
 from faena.web.operation.operation import Operation
 
 OPERATIONS: Final[tuple[Operation, ...]] = (
@@ -16,4 +28,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *feature.OPERATIONS,
     *alert.OPERATIONS,
     *access.OPERATIONS,
+    *tenant.OPERATIONS,
+    *schedule.OPERATIONS,
+    *flow.OPERATIONS,
 )

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _MOST_FIELDS: Final = 1_200
 _OWN: Final = ("token", "back")
 """Fields of a form that are no arguments."""
-_UNRECORDED: Final = ("payload", "headers")
+_UNRECORDED: Final = ("payload", "payload_json", "headers")
 """Arguments that only those may see who may see payloads: the trail has others' eyes."""
 
 
@@ -49,7 +49,7 @@ class Undo(NamedTuple):
 
     operation: str
     fields: Mapping[str, object]
-    """Of its form."""
+    """Of its form; a list is sent as several of the same name, None not at all."""
 
 
 class Asked(NamedTuple):

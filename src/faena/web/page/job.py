@@ -9,6 +9,8 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from starlette.responses import Response
 
+from faena.inspection.explanation import Explanation
+from faena.inspection.reason import REASONS
 from faena.job import JobView
 from faena.producing.handle import Handle
 from faena.states import FINISHED, State
@@ -73,6 +75,7 @@ async def job(visit: Visit) -> Response:
     if view is None or (visit.caller.tenant and view.tenant != visit.caller.tenant):
         raise not_found(f"job {name} in {queue.name}: it may have gone with retention")
     explained = await handle.explain()
+    is_own = visit.caller.tenant is not None
     sees = visit.caller.may(Permission.PAYLOAD)
     return visit.site.templates.page(
         visit,
@@ -80,13 +83,22 @@ async def job(visit: Visit) -> Response:
         queue=queue,
         job=view,
         explained=explained,
+        says=_generally(explained) if is_own else str(explained),
+        start=None if is_own else explained.expected_at,
         steps=_steps(view),
-        payload=_pretty(bytes(view.payload)) if sees else None,
+        payload=pretty(bytes(view.payload)) if sees else None,
         headers=dict(view.headers) if sees else None,
-        result=_pretty(view.result or b"") if sees and view.result else None,
+        result=pretty(view.result or b"") if sees and view.result else None,
         sees_payloads=sees,
         deeds=[deed for states, deed in _DEEDS if view.state in states],
     )
+
+
+def _generally(told: Explanation) -> str:
+    """Why a job is where it is, for one who sees its tenant only: without numbers, names of jobs
+    and reasons of holds, which tell of others."""
+    meanings = [REASONS[one.code].meaning for one in told.reasons]
+    return "; ".join(dict.fromkeys(meanings))
 
 
 def _steps(view: JobView) -> list[Step]:
@@ -114,7 +126,7 @@ def _steps(view: JobView) -> list[Step]:
     return sorted(steps, key=lambda one: one.at)
 
 
-def _pretty(blob: bytes) -> str:
+def pretty(blob: bytes) -> str:
     """JSON for people, with fields veiled that sound secret."""
     try:
         value = veiled(msgspec.json.decode(blob))

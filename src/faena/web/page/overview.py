@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
+from urllib.parse import quote
 
 from starlette.responses import Response
 
 from faena.telemetry.snapshot import QueueSnapshot, Snapshot
 from faena.telemetry.statistics import QueueStatistics, TaskStatistics
+from faena.web.answer import see_other
 from faena.web.curve import parts, spark
 from faena.web.figure import Figures
 from faena.web.route import Visit
@@ -61,7 +63,9 @@ class Model(NamedTuple):
 
 
 async def overview(visit: Visit) -> Response:
-    """All queues, worst first."""
+    """All queues, worst first; who sees one tenant only starts at that."""
+    if visit.caller.tenant is not None:
+        return see_other(visit, f"/tenants/{quote(visit.caller.tenant)}")
     model = await read(visit.site, Speaker(spoken(visit)))
     return visit.site.templates.page(visit, "overview.html", model=model)
 

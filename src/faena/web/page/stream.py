@@ -9,10 +9,10 @@ from starlette.responses import Response, StreamingResponse
 
 from faena.web.answer import Refusal, json, not_found
 from faena.web.live import TooManyListeners
-from faena.web.page import overview, queue, upstream, worker
+from faena.web.page import overview, queue, tenant, tenants, upstream, worker
 from faena.web.route import Visit
 from faena.web.site import Site
-from faena.web.standing import figures
+from faena.web.standing import banner, figures
 from faena.web.template import spoken
 from faena.web.words import Speaker
 
@@ -23,6 +23,8 @@ _CHANNELS: Final[Mapping[str, Channel]] = {
     "workers": worker.channel,
     "upstreams": upstream.channel,
     "upstream": upstream.channel_of_one,
+    "tenant": tenant.channel,
+    "tenants": tenants.channel,
 }
 _HEADERS: Final = {"X-Accel-Buffering": "no", "Cache-Control": "no-store"}
 
@@ -58,11 +60,14 @@ def _chosen(visit: Visit) -> tuple[Any, Any]:
     name = visit.request.path_params["page"]
     if name not in _CHANNELS:
         raise not_found()
-    query, say = visit.request.query_params, Speaker(spoken(visit))
+    query, say, own = visit.request.query_params, Speaker(spoken(visit)), visit.caller.tenant
+    if own is not None and (name, query.get("tenant")) != ("tenant", own):
+        raise not_found()
     key, reading = _CHANNELS[name](visit.site, say, query)
+    around = figures if own is None else banner
 
     async def with_frame() -> Mapping[str, str]:
         """What all pages show, and what this one does."""
-        return {**figures(await visit.site.standings.now(), say), **await reading()}
+        return {**around(await visit.site.standings.now(), say), **await reading()}
 
-    return key, with_frame
+    return (key, own is None), with_frame

@@ -9,12 +9,15 @@ from faena.web.words.es.audit import AUDIT
 from faena.web.words.es.common import COMMON
 from faena.web.words.es.dead import DEAD
 from faena.web.words.es.door import DOOR
+from faena.web.words.es.flow import FLOW
 from faena.web.words.es.frame import FRAME
 from faena.web.words.es.job import JOB
 from faena.web.words.es.overview import OVERVIEW
 from faena.web.words.es.queue import QUEUE
 from faena.web.words.es.run import RUN
+from faena.web.words.es.schedule import SCHEDULE
 from faena.web.words.es.shell import SHELL
+from faena.web.words.es.tenant import TENANT
 from faena.web.words.es.upstream import UPSTREAM
 from faena.web.words.es.worker import WORKER
 
@@ -32,4 +35,7 @@ ES: Final[dict[str, str]] = {
     **UPSTREAM,
     **WORKER,
     **ACCESS,
+    **SCHEDULE,
+    **TENANT,
+    **FLOW,
 }

@@ -9,12 +9,15 @@ from faena.web.words.pt.audit import AUDIT
 from faena.web.words.pt.common import COMMON
 from faena.web.words.pt.dead import DEAD
 from faena.web.words.pt.door import DOOR
+from faena.web.words.pt.flow import FLOW
 from faena.web.words.pt.frame import FRAME
 from faena.web.words.pt.job import JOB
 from faena.web.words.pt.overview import OVERVIEW
 from faena.web.words.pt.queue import QUEUE
 from faena.web.words.pt.run import RUN
+from faena.web.words.pt.schedule import SCHEDULE
 from faena.web.words.pt.shell import SHELL
+from faena.web.words.pt.tenant import TENANT
 from faena.web.words.pt.upstream import UPSTREAM
 from faena.web.words.pt.worker import WORKER
 
@@ -32,4 +35,7 @@ PT: Final[dict[str, str]] = {
     **UPSTREAM,
     **WORKER,
     **ACCESS,
+    **SCHEDULE,
+    **TENANT,
+    **FLOW,
 }
