@@ -90,7 +90,16 @@ class AlertRegistry(TelemetryRegistry):
         said = {"rule": rule or "", "subject": subject or "", "reason": reason, "by": by}
         await calls.silence(name, lasting_us, **said)
         view = alerts_view(await calls.look(0))
-        return next(one for one in view.silences if one.id == name)
+        over = SilenceView(
+            id=name,
+            rule=rule,
+            subject=subject,
+            since=view.at - lasting_us,
+            until=view.at,
+            by=by,
+            reason=reason,
+        )
+        return next((one for one in view.silences if one.id == name), over)
 
     async def unsilence(self, silence: str, *, by: str = "operator") -> None:
         """End a silence, by its id."""

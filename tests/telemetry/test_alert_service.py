@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import threading
 from typing import Any
 
 import pytest
 
 from faena import Alerts, Faena, Thresholds, Webhook
+from faena.engine.calls.resilience import SHARD
 from faena.errors import ConfigError
 from faena.testing import harness
 from tests._support.alert_watch import SECRET, watching
@@ -145,6 +147,20 @@ async def commands(server: Server, doing: Any) -> int:
         client.echo("over")
     await task
     return len([one for one in seen if not one.startswith(("CLIENT SETINFO", "HELLO", "ECHO"))])
+
+
+async def test_a_silence_that_is_over_before_it_is_told_was_one(
+    valkey: Server, namespace: str
+) -> None:
+    """As with a broker that answers slowly."""
+    instants = itertools.count(1_700_000_000_000_000, 2_000_000)
+    app = Faena("shop", valkey.url, namespace=namespace, clock=lambda: next(instants))
+    async with app:
+        view = await app.silence("depth", lasting="1s", reason="import", by="ana")
+        assert (view.rule, view.subject, view.reason, view.by) == ("depth", None, "import", "ana")
+        assert view.until - view.since == 1_000_000
+        await (await app.runtime()).engine.command("DEL", SHARD, "alert_silences")
+        await (await app.runtime()).engine.command("DEL", SHARD, "events")
 
 
 async def test_without_alerts_nothing_is_watched_and_a_channel_cannot_be_tried(
