@@ -125,6 +125,19 @@ async def timed(valkey: Server, namespace: str, clock: Clock) -> Any:
     await obliterate(app)
 
 
+async def test_the_last_minute_of_an_hour_is_counted_before_it_is_added(
+    timed: Faena, clock: Clock
+) -> None:
+    """The hour has it only once it is over."""
+    queue, work = working(timed)
+    hour_us = 60 * MINUTE_US
+    clock.now += hour_us - clock.now % hour_us + 58 * MINUTE_US
+    await work.enqueue(1)
+    clock.now += MINUTE_US
+    await work.enqueue(2)
+    assert (await queue.statistics("2h")).counters["enqueued"] == 2
+
+
 async def test_a_window_has_whole_minutes_and_older_ones_whole_hours(
     timed: Faena, clock: Clock
 ) -> None:
