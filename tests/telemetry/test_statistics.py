@@ -187,6 +187,10 @@ async def test_what_retired_shards_have_counted_is_read_and_totals_go_on(app: Fa
     assert task is not None
     assert (task.completed, found.counters["completed"]) == (100, 100)
     assert await StatisticsCalls((await app.runtime()).engine).retired("mail")
+    for shards in (2, 1):  # what was taken over once is not taken over again
+        await queue.reshard(shards, wait="60s")
+    again = (await app.snapshot(max_age="0s")).queues[0].totals
+    assert (again["enqueued"], again["completed"]) == (100, 100)
 
 
 @pytest.mark.parametrize(
