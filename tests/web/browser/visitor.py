@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Page, Request, Response
@@ -43,12 +43,12 @@ class Visitor:
     async def links(self) -> list[str]:
         """Where the page leads within the dashboard, as paths."""
         found = await self.page.eval_on_selector_all(
-            "a[href]", "links => links.map(link => link.href)"
+            "a[href]", "links => links.map(link => link.href.baseVal ?? link.href)"
         )
         here = urlsplit(self.address)
         paths: list[str] = []
         for link in found:
-            parts = urlsplit(link)
+            parts = urlsplit(urljoin(self.page.url, link))  # those of pictures are as written
             if parts.netloc == here.netloc and parts.path.startswith(here.path):
                 query = f"?{parts.query}" if parts.query else ""
                 paths.append(parts.path.removeprefix(here.path) + query)

@@ -16,8 +16,8 @@ _SINGLY: Final = 60
 """The most nodes that are drawn each on its own."""
 _BOXES: Final = 120
 """The most boxes of a picture; layers beyond are left out."""
-_WIDE, _HIGH = 184, 48
-_BESIDE, _BELOW = 56, 16
+_WIDE, _HIGH = 180, 44
+_BESIDE, _BELOW = 60, 20
 _MARGIN: Final = 8
 _LONGEST: Final = 21
 WORST: Final = ("dead", "cancelled", "skipped", "sent", "waiting", "completed")
