@@ -8,10 +8,11 @@ import time
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from faena.alert_registry import QUEUE as NOTICES
 from faena.alert_registry import AlertRegistry
+from faena.bulk import BulkCarrier, Bulks
 from faena.deadletter.desk import Desk
 from faena.deadletter.queues import DeskQueues
 from faena.deadletter.redrive import Redrives
@@ -48,6 +49,8 @@ if TYPE_CHECKING:  # a program that only enqueues does not load the worker
     from faena.worker.options import Served, WorkerOptions
     from faena.worker.serve.server_check import ServerCheck
     from faena.worker.worker import Worker
+
+T = TypeVar("T")
 
 
 class Faena(AlertRegistry):
@@ -95,8 +98,10 @@ class Faena(AlertRegistry):
         super().__init__(name, connection, self._renew_ids)
         self.middleware = _layers(middleware)
         self.schedules = Schedules(self)
-        self.dead_letter_options = _checked(dead_letters or DeadLetters())
-        self.metric_options = _metrics(metrics or Metrics())
+        self.dead_letter_options = _checked(
+            "dead_letters", dead_letters or DeadLetters(), DeadLetters
+        )
+        self.metric_options = _checked("metrics", metrics or Metrics(), Metrics)
         self._trace_with = check_tracing(tracing)
         self._services: list[Service] = []
         self.servers: dict[str, ServerCheck] = {}
@@ -177,6 +182,11 @@ class Faena(AlertRegistry):
         """The dead-letter desk: list, retry, discard and resolve the dead jobs of all queues."""
         return Desk(self._desk_queues)
 
+    @property
+    def bulk(self) -> Bulks:
+        """What is done to many jobs at once, by and by; see docs/dashboard.md."""
+        return Bulks(self._desk_queues)
+
     def events(
         self,
         queue: str | Sequence[str] | None = None,
@@ -250,7 +260,7 @@ class Faena(AlertRegistry):
         from faena.worker.libraries import OldLibraries  # noqa: PLC0415 - see above
 
         takeover = RedriveTakeover(Redrives(self._desk_queues), names)
-        scheduler = await self.schedules.scheduler(names)
+        carrier, scheduler = BulkCarrier(self.bulk), await self.schedules.scheduler(names)
         keeper = self.features.keeper(runtime.patient_engine)
         await keeper.begin()
         return BackgroundServices(
@@ -258,6 +268,7 @@ class Faena(AlertRegistry):
                 runtime.relay.run,
                 Upkeep(self._desk_queues, dead_letters, names).run,
                 takeover.run,
+                carrier.run,
                 scheduler.run,
                 keeper.run,
                 OldLibraries(runtime.engine, self._shards).run,
@@ -268,6 +279,7 @@ class Faena(AlertRegistry):
             hears={
                 "schedules": scheduler.notify,
                 "redrives": takeover.notify,
+                "bulks": carrier.notify,
                 "features": keeper.notify,
             },
         )
@@ -353,13 +365,8 @@ def _directory(given: Any) -> Path:
     return Path(given)
 
 
-def _checked(given: DeadLetters) -> DeadLetters:
-    check_is("dead_letters", given, DeadLetters)
-    return given
-
-
-def _metrics(given: Metrics) -> Metrics:
-    check_is("metrics", given, Metrics)
+def _checked(what: str, given: T, kind: type[T]) -> T:
+    check_is(what, given, kind)
     return given
 
 

@@ -78,6 +78,10 @@ async def populate_access(rig: Rig) -> None:
     for ident in ("r0", "r1"):
         await command("HSET", queue, "trail_open", ident, b"1")
     await ask("end_record", queue, id="r0", record=b"1")
+    await ask("keep_view", queue, whose="all", name="mine", most=2, query="state:dead")
+    await command("SET", queue, "place:1", b"1", "PX", 60_000)
+    await ask("bulk", queue, verb="begin", id="b", plan=b"{}", progress=b"{}")
+    await ask("bulk", queue, verb="take", id="b", owner="leo", lease_us=60_000_000)
 
 
 async def populate_lanes(rig: Rig) -> None:

@@ -235,6 +235,32 @@ SHAPES: dict[str, list[Args]] = {
         said("change_account", name="user:ana", expected=pack(OWNER), account=account)
         for account in ("", pack({**OWNER, "role": "viewer"}))
     ],
+    "keep_view": [
+        said("keep_view", whose="all", name="mine", most=2, query=query)
+        for query in ("state:dead", "")
+    ],
+    "bulk": [
+        said("bulk", verb="begin", id="b2", plan=b"{}", progress=b"{}"),
+        said("bulk", verb="take", id="b", owner="ana", lease_us=SECOND),
+        *(
+            said("bulk", verb=verb, id="b", owner="leo", lease_us=SECOND, progress=b"{}")
+            for verb in ("look", "save", "end", "stop", "resume", "list")
+        ),
+    ],
+    "search": [
+        said(
+            "search",
+            "noop",
+            states="running,ready,dead",
+            looked=9,
+            wanted=3,
+            word="a",
+            error="boom",
+            since=1,
+            until_at=NOW,
+        ),
+        said("search", states="ready", looked=9, wanted=3, state="ready", score="1", id="a"),
+    ],
     "count_try": [said("count_try", name="ana", lasting_ms=60_000)],
     "end_record": [
         said("end_record", id="r1", record=b"1"),

@@ -27,6 +27,7 @@ FIELDS = [
     *("to", "limits", "max_running", "weight", "size", "held_until", "reason", "ends_at", "state"),
     *("filter", "score", "last", "max", "per_us", "due_at", "canary", "first", "failures", "died"),
     *("upstreams", "when_open", "check", "message", "critical", "fallback", "until_at", "ramp_us"),
+    *("owner", "lease_until", "plan", "progress"),
 ]
 WRITERS = [
     name
@@ -47,7 +48,7 @@ ELSEWHERE = {
         "history_done",
     ),
     *("cached_read", "sweep_breakers", "forget_upstream", "forget_feature"),
-    *("change_account", "count_try", "end_record"),
+    *("change_account", "count_try", "end_record", "keep_view", "bulk"),
     *("begin_alerts", "evaluate_alerts", "silence"),
     *("declare_features", "features", "set_feature", "switch_level", "begin_check", "end_check"),
 }

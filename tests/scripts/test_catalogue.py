@@ -29,7 +29,7 @@ BY_WINDOW = {"window:", "claims:", "costs:"}
 UNGUARDED = {"LPOP", "LSET", "XDEL"}
 """Sent only by parts of `exchange`, and by `history_done`, which are sure."""
 
-BY_THE_WIRE = {"fence", "relocator", "redriver:", "session:", "link:"}
+BY_THE_WIRE = {"fence", "relocator", "redriver:", "session:", "link:", "place:"}
 
 
 def code(path: Path) -> str:

@@ -49,8 +49,11 @@ class Browser:
 async def accounts(app: Faena, valkey: Server, namespace: str) -> AsyncIterator[Accounts]:
     engine = (await app.runtime()).engine
     yield Accounts(engine)
-    for name in ("accounts", "trail", "trail_open"):
+    for name in ("accounts", "trail", "trail_open", "views:all"):
         await engine.command("DEL", "@access", name)
+    for role in Role:
+        await engine.command("DEL", "@access", f"views:user:a-{role.value}")
+    await engine.command("DEL", "@bulk", "bulks")
     with valkey.client() as client:  # upstreams and features outlive the programs that declare them
         for key in client.scan_iter(f"{namespace}:{{@resilience}}:*"):
             client.delete(key)

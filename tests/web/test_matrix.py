@@ -23,6 +23,7 @@ STRANGERS = {
     *("GET /static/{tag}/{name}", "GET /invitation/{secret}", "POST /invitation"),
 }
 ONE_TENANT = {
+    "GET /search",
     *("POST /sign-out", "POST /theme", "POST /language", "GET /account"),
     *("openapi", "me", "jobs.show", "jobs.explain", "dead.list", "dead.show", "tenants.show"),
     *("jobs.result", "jobs.log"),
@@ -31,6 +32,7 @@ ONE_TENANT = {
 }
 NEEDS = {
     Permission.VIEW: {
+        *("GET /bulk", "GET /bulk/{bulk}", "views.save", "views.remove"),
         *("GET /queues", "GET /queues/{queue}", "GET /queues/{queue}/jobs"),
         *("GET /dead", "GET /tenants", "GET /schedules", "GET /schedules/{schedule}"),
         *("GET /flows", "GET /flows/{queue}/{flow}", "GET /groups/{queue}/{group}"),
@@ -48,6 +50,8 @@ NEEDS = {
     },
     Permission.PAYLOAD: {"jobs.result", "jobs.log"},
     Permission.OPERATE: {
+        *("bulk.cancel", "bulk.rerun", "bulk.promote", "bulk.retry", "bulk.resolve"),
+        *("bulk.stop", "bulk.resume", "views.share", "views.unshare", "GET /bulk/new"),
         *("queues.pause", "queues.resume"),
         *("dead.retry", "dead.resolve", "dead.redrive", "dead.stop-redrive"),
         *("features.set", "features.clear", "levels.on", "levels.off"),
@@ -58,6 +62,7 @@ NEEDS = {
         *("tenants.hold", "tenants.release", "tenants.cancel-ready"),
     },
     Permission.ADMINISTER: {
+        *("bulk.remove", "bulk.discard"),
         *("GET /audit", "jobs.remove", "dead.discard", "doctor", "audit.list"),
         *("schedules.create", "schedules.edit", "schedules.reset", "schedules.remove"),
         *("tenants.configure", "tenants.reset", "tenants.dedicate", "tenants.rejoin"),

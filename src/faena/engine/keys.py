@@ -142,6 +142,9 @@ CATALOGUE = (
     Key("session:", "string", "packed session of a person, by its digest", "TTL 8 h"),
     Key("link:", "string", "whom a link lets in, by its digest", "TTL 10 min, used once"),
     Key("tries:", "string", "failed tries to sign in, by user and by address", "TTL 15 min"),
+    Key("place:", "string", "how far a search of a tenant has come", "TTL 15 min"),
+    Key("views:", "hash", "name → query of a saved view, of a user or of all", "50 each"),
+    Key("bulks", "hash", "id → packed record of a bulk action", "100, and those under way"),
     Key("trail", "stream", "the audit trail: packed records of changes", "100,000"),
     Key("trail_open", "hash", "id → packed record of a change under way", "ended after 1 h"),
 )
@@ -152,6 +155,7 @@ CHANNELS = (
     ("shards", "queues whose shards have changed, instead of jobs"),
     ("schedules", "schedules that were declared, changed or removed, instead of jobs"),
     ("redrives", "redrives that begin or resume, instead of jobs"),
+    ("bulks", "bulk actions that begin or resume, instead of jobs"),
     ("upstreams", "what happens to upstreams: event, how long in us, which, instead of jobs"),
     ("features", "features whose state may have changed, instead of jobs"),
 )

@@ -30,6 +30,7 @@ from faena.web.access.gate import Gate, address_of, is_forged
 from faena.web.answer import Refusal, not_found, refused, see_other
 from faena.web.audit import Trail
 from faena.web.callers import USUAL_RATE, Callers
+from faena.web.carrying import Carrying
 from faena.web.census import Census
 from faena.web.development import link_for
 from faena.web.frame import frame_of
@@ -120,6 +121,7 @@ class Dashboard:
                     census=Census(self.app),
                     veil=Veil(),
                     templates=self._templates,
+                    carrying=Carrying(self.app),
                     environment=self._environment,
                     places={
                         one.path: one
@@ -139,8 +141,9 @@ class Dashboard:
         return await link_for(await self.site(), address)
 
     async def close(self) -> None:
-        """End what tabs listen to."""
+        """End what tabs listen to, and leave bulk actions to others."""
         if self._site is not None:
+            await self._site.carrying.close()
             await self._site.hub.close()
             await self._site.census.close()
 

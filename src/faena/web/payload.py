@@ -15,6 +15,11 @@ _SECRET: Final = re.compile(
 _DEEPEST: Final = 30
 
 
+def is_secret(field: str) -> bool:
+    """Whether a field, or one that it is in, is veiled: `card.number`."""
+    return any(_SECRET.search(name) for name in field.split("."))
+
+
 def veiled(value: Any, depth: int = 0) -> Any:
     """The value, with what secret fields hold replaced by a word."""
     if depth > _DEEPEST:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from faena.web.access.gate import Gate
 from faena.web.audit import Trail
 from faena.web.callers import Callers
+from faena.web.carrying import Carrying
 from faena.web.census import Census
 from faena.web.live import Hub
 from faena.web.recent import Recent
@@ -37,6 +38,7 @@ class Site:
     census: Census
     veil: Veil
     templates: Templates
+    carrying: Carrying
     environment: str
     """What kind of installation this is, as its pages say: production, development …"""
     places: Mapping[str, Route]

@@ -106,3 +106,22 @@ class AccessCalls:
         first = "+" if before == "+" else f"({before}"
         found = await self._engine.command("XREVRANGE", SHARD, "trail", first, "-", "COUNT", number)
         return [(cursor.decode(), fields[1]) for cursor, fields in found]
+
+    async def views(self, whose: str) -> dict[str, str]:
+        """Saved views of a user, or of all: name → query."""
+        flat = await self._engine.command("HGETALL", SHARD, f"views:{whose}")
+        return {key.decode(): one.decode() for key, one in zip(flat[::2], flat[1::2], strict=True)}
+
+    async def keep_view(self, whose: str, name: str, query: str, most: int) -> bool:
+        """Keep a view, or remove it (query is empty); False if there are `most` already."""
+        named = {"whose": whose, "name": name, "query": query, "most": most}
+        return bool(await self._engine.ask("keep_view", SHARD, **named) == b"OK")
+
+    async def keep_place(self, token: str, packed: bytes, lasting_ms: int) -> None:
+        """Keep how far a search has come, for a while."""
+        await self._engine.command("SET", SHARD, f"place:{token}", packed, "PX", lasting_ms)
+
+    async def place(self, token: str) -> bytes | None:
+        """How far it has come; None if that was forgotten."""
+        found: bytes | None = await self._engine.command("GET", SHARD, f"place:{token}")
+        return found

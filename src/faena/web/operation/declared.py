@@ -7,6 +7,7 @@ from typing import Final
 from faena.web.operation import (
     access,
     alert,
+    bulk,
     dead,
     feature,
     flow,
@@ -16,6 +17,7 @@ from faena.web.operation import (
     setting,
     tenant,
     upstream,
+    view,
 )
 from faena.web.operation.operation import Operation
 
@@ -31,4 +33,6 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *tenant.OPERATIONS,
     *schedule.OPERATIONS,
     *flow.OPERATIONS,
+    *bulk.OPERATIONS,
+    *view.OPERATIONS,
 )

@@ -61,6 +61,8 @@ class Asked(NamedTuple):
     """The parts of the path: a queue, a job …"""
     given: Any
     """Its arguments."""
+    visit: Visit
+    """Who asks, and of which dashboard."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +79,8 @@ class Operation:
     arguments: type[msgspec.Struct] = Nothing
     do: Callable[[Asked], Awaitable[Done]]
     method: str = "POST"
+    goes_to: Callable[[Any], str] | None = None
+    """The page that shows the answer, where a form does not go back."""
     told: str = ""
     """What is said when it is done, with names of its path and arguments: `{queue} is held`."""
     undo: Callable[[Record], Undo | None] | None = None
@@ -122,13 +126,14 @@ class Operation:
             return visit.site.templates.page(
                 visit, "once.html", operation=self, secret=secret, back=back, address=visit.address
             )
+        back = back if self.goes_to is None else self.goes_to(answer)
         joint = "&" if "?" in back else "?"
         return see_other(visit, f"{back}{joint}done={record.id}")
 
     async def _carry_out(
         self, visit: Visit, where: Mapping[str, str], given: msgspec.Struct
     ) -> tuple[Any, Record]:
-        asked = Asked(visit.app, visit.caller.name, dict(where), given)
+        asked = Asked(visit.app, visit.caller.name, dict(where), given, visit)
         try:
             return await visit.site.trail.keep(
                 visit.caller, self.name, where, _recorded(given), lambda: self.do(asked)

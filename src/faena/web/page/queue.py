@@ -12,7 +12,9 @@ from faena.queue import Queue
 from faena.states import State
 from faena.web.answer import Refusal, not_found
 from faena.web.figure import Figures
+from faena.web.page.bulk import WORDING
 from faena.web.page.chart import WINDOWS, charts, window_of
+from faena.web.page.search import fitting, row_of
 from faena.web.route import Visit
 from faena.web.site import Site
 from faena.web.template import spoken
@@ -71,8 +73,12 @@ async def jobs(visit: Visit) -> Response:
         queue=chosen,
         state=state,
         page=page,
+        rows=[row_of(one) for one in page.jobs],
         states=list(State),
         is_newest_first="newest" in query,
+        text=f"queue:{chosen.name} state:{state}",
+        actions=fitting(visit, page.jobs),
+        wording=WORDING,
     )
 
 

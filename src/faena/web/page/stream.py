@@ -9,7 +9,7 @@ from starlette.responses import Response, StreamingResponse
 
 from faena.web.answer import Refusal, json, not_found
 from faena.web.live import TooManyListeners
-from faena.web.page import overview, queue, tenant, tenants, upstream, worker
+from faena.web.page import bulk, overview, queue, tenant, tenants, upstream, worker
 from faena.web.route import Visit
 from faena.web.site import Site
 from faena.web.standing import banner, figures
@@ -25,6 +25,7 @@ _CHANNELS: Final[Mapping[str, Channel]] = {
     "upstream": upstream.channel_of_one,
     "tenant": tenant.channel,
     "tenants": tenants.channel,
+    "bulk": bulk.channel,
 }
 _HEADERS: Final = {"X-Accel-Buffering": "no", "Cache-Control": "no-store"}
 

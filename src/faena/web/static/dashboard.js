@@ -83,6 +83,112 @@ class Live {
   }
 }
 
+// Choosing rows: one, all of the page, and how many that are.
+class Choosing {
+  constructor(form) {
+    this.form = form;
+    form.addEventListener("change", (event) => this.changed(event.target));
+    form.addEventListener("submit", (event) => this.check(event));
+    this.count();
+  }
+
+  get boxes() {
+    return [...this.form.querySelectorAll('input[name="job"]')];
+  }
+
+  changed(box) {
+    if (box.matches("[data-choose-all]")) for (const one of this.boxes) one.checked = box.checked;
+    this.count();
+  }
+
+  // Nothing is asked of the server while nothing is chosen.
+  check(event) {
+    const isAll = this.form.querySelector('input[name="all"]')?.checked;
+    if (!isAll && !this.boxes.some((one) => one.checked)) event.preventDefault();
+  }
+
+  count() {
+    const words = this.form.querySelector("[data-chosen]");
+    if (!words) return;
+    const number = this.boxes.filter((one) => one.checked).length;
+    const kind = number === 0 ? "None" : number === 1 ? "One" : "Many";
+    words.textContent = words.dataset[`words${kind}`].replace("#", String(number));
+    for (const one of this.boxes) one.closest("tr").ariaSelected = one.checked ? "true" : null;
+    const all = this.form.querySelector("[data-choose-all]");
+    if (all) all.checked = number > 0 && number === this.boxes.length;
+  }
+
+  toggle(row) {
+    const box = row?.querySelector('input[name="job"]');
+    if (!box) return;
+    box.checked = !box.checked;
+    this.count();
+  }
+}
+
+// A search that has not come to its end goes on until its page is full, or somebody stops it.
+class Hunt {
+  constructor(form) {
+    this.form = form;
+    this.isStopped = false;
+    this.go();
+  }
+
+  get place() {
+    return this.form.querySelector("#found");
+  }
+
+  async go() {
+    while (!this.isStopped && this.place?.dataset.further) {
+      this.offerStop();
+      let page;
+      try {
+        const answer = await fetch(this.place.dataset.further);
+        if (!answer.ok) return;
+        page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      } catch {
+        return;
+      }
+      if (!this.isStopped) this.add(page);
+    }
+    this.form.querySelector("[data-stop]")?.setAttribute("hidden", "");
+  }
+
+  offerStop() {
+    const button = this.form.querySelector("[data-stop]");
+    if (!button) return;
+    button.hidden = false;
+    button.onclick = () => {
+      this.isStopped = true;
+      button.hidden = true;
+    };
+  }
+
+  // What was found so far stays where it is; the rest of the page is that of the last answer.
+  add(page) {
+    const next = page.getElementById("found");
+    const found = this.place.querySelector("tbody")?.children ?? [];
+    if (found.length) {
+      const body = next.querySelector("tbody");
+      const table = this.place.querySelector("table");
+      if (body) table.tBodies[0].append(...body.children);
+      next.querySelector(".state-box")?.remove();
+      const old = next.querySelector("table");
+      if (old) old.replaceWith(table);
+      else next.querySelector("[data-more]")?.before(table) ?? next.append(table);
+    } else if (page.querySelector(".bulk") && !this.form.querySelector(".bulk")) {
+      this.form.append(page.querySelector(".bulk"));
+    }
+    const number = next.querySelectorAll("tbody tr").length;
+    if (number >= 50) delete next.dataset.further;
+    this.place.replaceWith(next);
+    if (page.querySelector(".page-head p") && !number) {
+      main.querySelector(".page-head p").textContent = page.querySelector(".page-head p").textContent;
+    }
+    choosing?.count();
+  }
+}
+
 function keys(event) {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.target.closest("input, textarea, select")) return;
@@ -93,6 +199,8 @@ function keys(event) {
     const links = [...main.querySelectorAll("table .name")];
     const at = links.indexOf(document.activeElement) + (event.key === "j" ? 1 : -1);
     links[Math.max(0, Math.min(links.length - 1, at))]?.focus();
+  } else if (event.key === "x") {
+    choosing?.toggle(document.activeElement.closest("tr"));
   }
 }
 
@@ -100,6 +208,10 @@ function keys(event) {
 function fade(toast) {
   setTimeout(() => (toast.matches(":hover, :focus-within") ? fade(toast) : toast.remove()), TOAST_MS);
 }
+
+const list = main?.querySelector("form[data-choosing]");
+const choosing = list ? new Choosing(list) : null;
+if (list?.querySelector("#found")) new Hunt(list);
 
 document.addEventListener("keydown", keys);
 document.querySelectorAll(".toast").forEach(fade);

@@ -1,10 +1,11 @@
 --- Run finished jobs again, with fresh attempts and at their own priority.
 -- states   rerun     completed | dead | cancelled -> ready | blocked : the same job runs again
 -- keys     dead, cancelled, completed, ready zsets · results, marks, desk hashes
---@args     caller, id_of_call, by?, id...
---          caller of this call only
+--@args     caller, id_of_call, by?, ended_to?, id...
+--          caller of this call only; ended_to: only those that ended then or before
 -- returns  for each: ready (also when it was before) | blocked (in its chain) | the state that forbids
---          it | resolved, discarded or `retried <new id>` (decided at the dead-letter desk) | unknown
+--          it | resolved, discarded or `retried <new id>` (decided at the dead-letter desk) | later (it ended after
+--          ended_to) | unknown
 -- refuses  UNCONFIGURED
 --@arrivals
 --@include now, job_state, score, job_metadata, wake_worker, event_and_stats, waiting, dead_index, spec_line, keys
@@ -14,7 +15,7 @@ if not conf then
   return answer
 end
 context.by = by
-local answers, rerun = {}, {}
+local answers, rerun, last_at = {}, {}, tonumber(ended_to) or math.huge
 
 --- What stays with a job: errors and log, changed priority, where it comes from, whom it tells.
 local KEPT = { 'i', 'p', 'o', 'b', 'x', 'w', 't' }
@@ -56,8 +57,8 @@ end
 
 for i = first_id, #ARGV do
   local id = ARGV[i]
-  local state = state_of(id)
-  local forbids = state == 'dead' and decided(id)
+  local state, at = state_of(id)
+  local forbids = state == 'dead' and decided(id) or is_finished(state) and tonumber(at) > last_at and 'later'
   if is_finished(state) and not forbids then
     start_over(id, state)
     rerun[#rerun + 1] = id

@@ -6,6 +6,7 @@ from typing import Final
 
 from faena.web.words.es.access import ACCESS
 from faena.web.words.es.audit import AUDIT
+from faena.web.words.es.bulk import BULK
 from faena.web.words.es.common import COMMON
 from faena.web.words.es.dead import DEAD
 from faena.web.words.es.door import DOOR
@@ -16,6 +17,7 @@ from faena.web.words.es.overview import OVERVIEW
 from faena.web.words.es.queue import QUEUE
 from faena.web.words.es.run import RUN
 from faena.web.words.es.schedule import SCHEDULE
+from faena.web.words.es.search import SEARCH
 from faena.web.words.es.shell import SHELL
 from faena.web.words.es.tenant import TENANT
 from faena.web.words.es.upstream import UPSTREAM
@@ -38,4 +40,6 @@ ES: Final[dict[str, str]] = {
     **SCHEDULE,
     **TENANT,
     **FLOW,
+    **SEARCH,
+    **BULK,
 }

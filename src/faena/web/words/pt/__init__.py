@@ -6,6 +6,7 @@ from typing import Final
 
 from faena.web.words.pt.access import ACCESS
 from faena.web.words.pt.audit import AUDIT
+from faena.web.words.pt.bulk import BULK
 from faena.web.words.pt.common import COMMON
 from faena.web.words.pt.dead import DEAD
 from faena.web.words.pt.door import DOOR
@@ -16,6 +17,7 @@ from faena.web.words.pt.overview import OVERVIEW
 from faena.web.words.pt.queue import QUEUE
 from faena.web.words.pt.run import RUN
 from faena.web.words.pt.schedule import SCHEDULE
+from faena.web.words.pt.search import SEARCH
 from faena.web.words.pt.shell import SHELL
 from faena.web.words.pt.tenant import TENANT
 from faena.web.words.pt.upstream import UPSTREAM
@@ -38,4 +40,6 @@ PT: Final[dict[str, str]] = {
     **SCHEDULE,
     **TENANT,
     **FLOW,
+    **SEARCH,
+    **BULK,
 }

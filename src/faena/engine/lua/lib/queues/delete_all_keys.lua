@@ -34,7 +34,8 @@ local function delete_all_keys()
   call('UNLINK', key('redrives'), key('desk_alerts'), key('recipients'), key('message_streams'), key('received'),
     key('pending_sends'), key('schedules'), key('schedule_due'), key('upstreams'), key('troubled'),
     key('features'), key('forgotten'), key('reserved'), key('lots'), key('lot_ends'), key('accounts'), key('trail'),
-    key('trail_open'), key('alerts'), key('alert_notices'), key('alert_silences'), key('alert_history'))
+    key('trail_open'), key('views:' .. 'all'), key('bulks'), key('alerts'), key('alert_notices'), key('alert_silences'),
+    key('alert_history'))
   call('UNLINK', key('conf'), key('clock'), key('specs'), key('marks'), key('leases'), key('results'),
     key('holds'), key('waiters'), key('workers'), key('about'), key('events'), key('wake'), key('arrivals'))
 end
