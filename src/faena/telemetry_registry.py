@@ -132,8 +132,10 @@ class TelemetryRegistry(UpstreamRegistry):
     async def _advisers(self, queues: Sequence[Queue], *, has_tenants: bool) -> list[Adviser]:
         from faena.telemetry.advice.adviser import Adviser  # noqa: PLC0415 - see above
 
-        seen = await self.snapshot(max_age="0s", tenants=has_tenants)
-        runtime, found = await self.runtime(), {one.queue: one for one in seen.queues}
+        runtime = await self.runtime()
+        reader = SnapshotReader(runtime.engine, runtime.routers, _nothing, _nothing)
+        seen = await reader.read([one.name for one in queues], has_tenants=has_tenants)
+        found = {one.queue: one for one in seen.queues}
         return [Adviser(runtime, one.options, found[one.name]) for one in queues]
 
     async def _with_scaling(self, *, has_tenants: bool) -> Snapshot:
@@ -148,6 +150,11 @@ class TelemetryRegistry(UpstreamRegistry):
 
     async def _feature_views(self) -> Sequence[FeatureView]:
         return [*(await self.features()).features.values()]
+
+
+async def _nothing() -> tuple[()]:
+    """Advice needs no upstreams and no features."""
+    return ()
 
 
 class _Snapshots:

@@ -85,6 +85,11 @@ class UpstreamControl:
         who = check_label("by", by)
         await self._declared(name, lambda engine: upstreams.forget(engine, name, who))
 
+    @property
+    def declares_totals(self) -> bool:
+        """Whether this program declares budgets of all upstreams together."""
+        return TOTALS in self._settings
+
     async def forget_totals(self, *, by: str = "operator") -> bool:
         """Remove the budgets of all upstreams together, which this program does not declare; False
         if there are none."""

@@ -27,6 +27,7 @@ from faena.errors import ConfigError, FaenaError
 from faena.values.keywords import known_keywords
 from faena.web.access.access import Access
 from faena.web.access.gate import Gate, address_of, is_forged
+from faena.web.advised import Advised
 from faena.web.answer import Refusal, not_found, refused, see_other
 from faena.web.audit import Trail
 from faena.web.callers import USUAL_RATE, Callers
@@ -116,6 +117,7 @@ class Dashboard:
                     hub=Hub(),
                     recent=Recent(self.app),
                     standings=Standings(self.app),
+                    advised=Advised(self.app),
                     operations={one.name: one for one in OPERATIONS},
                     callers=self._callers,
                     census=Census(self.app),
@@ -146,6 +148,7 @@ class Dashboard:
             await self._site.carrying.close()
             await self._site.hub.close()
             await self._site.census.close()
+            await self._site.advised.close()
 
     @asynccontextmanager
     async def _life(self, _web: Starlette) -> AsyncGenerator[None]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -18,6 +18,8 @@ from faena.values.view import View
 from faena.web.access.caller import Caller
 
 _PAGE: Final = 100
+_MOST_READ: Final = 1_000
+"""So many are looked through for those that a page is asked for."""
 _LOST_S: Final = 3_600
 """After this, a change without an outcome has lost its process."""
 _LOST: Final = "unknown: its process died"
@@ -54,6 +56,37 @@ class Page(View, frozen=True, kw_only=True):
     records: tuple[Record, ...]
     cursor: str | None
     """Where the next page begins; None at the end."""
+    read: int = 0
+    """How many were looked through."""
+
+
+class Wanted(NamedTuple):
+    """Which records are asked for; what is empty is not asked about."""
+
+    who: str = ""
+    """A part of who did it, as the next two are."""
+    what: str = ""
+    """What the operation's name begins with."""
+    target: str = ""
+    is_done: bool | None = None
+    since_ms: int | None = None
+    """Milliseconds since 1970."""
+    until_ms: int | None = None
+
+    def has(self, record: Record) -> bool:
+        """Whether a record is among them."""
+        at_ms = record.at * 1000
+        return (
+            self.who.lower() in record.by.lower()
+            and record.operation.startswith(self.what)
+            and self.target.lower() in record.target.lower()
+            and self.is_done in {None, record.outcome == "done"}
+            and (self.since_ms is None or at_ms >= self.since_ms)
+            and (self.until_ms is None or at_ms < self.until_ms)
+        )
+
+
+ALL: Final = Wanted()
 
 
 _pack = msgspec.msgpack.Encoder(enc_hook=str).encode
@@ -105,12 +138,36 @@ class Trail:
         await self._calls.end_record(ended.id, _pack(ended))
         return ended
 
-    async def page(self, before: str = "+", number: int = _PAGE) -> Page:
-        """The newest records, or those before a cursor; changes under way come first."""
+    async def page(
+        self,
+        before: str = "+",
+        number: int = _PAGE,
+        *,
+        wanted: Wanted = ALL,
+        most: int = _MOST_READ,
+    ) -> Page:
+        """The newest records, or those before a cursor; changes under way come first.
+
+        Of those that are wanted, at most `number`, among at most `most`.
+        """
         under_way = await self._under_way() if before == "+" else []
-        found = await self._calls.records(before, number)
-        cursor = found[-1][0] if len(found) == number else None
-        return Page(records=(*under_way, *(_read(one) for _, one in found)), cursor=cursor)
+        found, read, cursor = [one for one in under_way if wanted.has(one)], 0, before
+        if before == "+" and wanted.until_ms is not None:
+            cursor = f"{wanted.until_ms}-0"
+        since = "-" if wanted.since_ms is None else f"{wanted.since_ms}-0"
+        while len(found) < number and read < most:
+            part = min(number, most - read)
+            records = await self._calls.records(cursor, part, since)
+            for at, packed in records:
+                read, cursor, record = read + 1, at, _read(packed)
+                if wanted.has(record):
+                    found.append(record)
+                if len(found) == number:
+                    break
+            else:
+                if len(records) < part:
+                    return Page(records=tuple(found), cursor=None, read=read)
+        return Page(records=tuple(found), cursor=cursor, read=read)
 
     async def last(self, number: int) -> Sequence[Record]:
         """The last changes that have ended."""

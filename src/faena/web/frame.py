@@ -47,11 +47,11 @@ async def frame_of(visit: Visit) -> Frame:
     undo = None if operation is None else operation.undoing(done)
     opposite = None if undo is None else visit.site.operations.get(undo.operation)
     may = opposite is not None and visit.caller.may(opposite.needs)
-    told, values = _told("" if operation is None else operation.told, done)
+    told, values = sentence_of("" if operation is None else operation.told, done)
     return Frame(standing=standing, done=done, told=told, values=values, undo=undo if may else None)
 
 
-def _told(sentence: str, done: Record) -> tuple[str, Mapping[str, object]]:
+def sentence_of(sentence: str, done: Record) -> tuple[str, Mapping[str, object]]:
     """What is said, if all of its names are known."""
     given = {name: value for name, value in done.arguments.items() if value is not None}
     values = given | done.where

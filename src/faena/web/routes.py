@@ -10,8 +10,11 @@ from faena.web.openapi.answer import description
 from faena.web.operation.declared import OPERATIONS
 from faena.web.page import (
     access,
+    alert,
     audit,
     bulk,
+    capacity,
+    cost,
     dead,
     door,
     flow,
@@ -118,6 +121,10 @@ ROUTES: Final[tuple[Route, ...]] = (
     _page("/queues/{queue}/jobs", queue.jobs),
     _page("/queues/{queue}/jobs/{job:path}", job.job, is_for_tenant=True),
     _page("/dead", dead.dead),
+    _page("/alerts", alert.alerts),
+    _page("/costs", cost.costs),
+    _page("/capacity", capacity.capacity),
+    _page("/capacity/{queue}", capacity.queue),
     _page("/workers", worker.workers),
     _page("/workers/{worker:path}", worker.worker),
     _page("/upstreams", upstream.upstreams),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from faena.web.access.gate import Gate
+from faena.web.advised import Advised
 from faena.web.audit import Trail
 from faena.web.callers import Callers
 from faena.web.carrying import Carrying
@@ -33,6 +34,7 @@ class Site:
     hub: Hub
     recent: Recent
     standings: Standings
+    advised: Advised
     operations: Mapping[str, Operation]
     callers: Callers
     census: Census

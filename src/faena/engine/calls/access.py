@@ -101,10 +101,11 @@ class AccessCalls:
         found: list[bytes] = await self._engine.command("HVALS", SHARD, "trail_open")
         return found
 
-    async def records(self, before: str, number: int) -> list[tuple[str, bytes]]:
+    async def records(self, before: str, number: int, since: str = "-") -> list[tuple[str, bytes]]:
         """Ended changes before a cursor, the newest first; before "+" are the last ones."""
         first = "+" if before == "+" else f"({before}"
-        found = await self._engine.command("XREVRANGE", SHARD, "trail", first, "-", "COUNT", number)
+        span = (first, since, "COUNT", number)
+        found = await self._engine.command("XREVRANGE", SHARD, "trail", *span)
         return [(cursor.decode(), fields[1]) for cursor, fields in found]
 
     async def views(self, whose: str) -> dict[str, str]:

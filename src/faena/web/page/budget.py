@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from faena.engine.calls.budget_view import BudgetView
@@ -41,16 +41,24 @@ class Bar(NamedTuple):
     """Worst first."""
 
 
-def bars(budgets: Sequence[BudgetView], now: int, say: Speaker) -> list[Bar]:
-    """Budgets, those that are used up first."""
-    return sorted((_bar(one, now, say) for one in budgets), key=lambda one: one.rank)
+def bars(
+    budgets: Sequence[BudgetView],
+    now: int,
+    say: Speaker,
+    foreseen: Mapping[str, Money] | None = None,
+) -> list[Bar]:
+    """Budgets, those that are used up first; `foreseen` is what upstreams cost in the month."""
+    found = [_bar(one, now, say, (foreseen or {}).get(one.upstream or "")) for one in budgets]
+    return sorted(found, key=lambda one: one.rank)
 
 
-def _bar(one: BudgetView, now: int, say: Speaker) -> Bar:
+def _bar(one: BudgetView, now: int, say: Speaker, foreseen: Money | None) -> Bar:
     write = Figures(say)
     kind, word = _state(one, say)
     percent = write.percent(one.percent / 100)
     held = one.spent.micro + one.reserved.micro
+    if foreseen is not None and one.per == "month" and not one.is_each_tenants:
+        held = max(held, foreseen.micro)
     period = say("today") if one.per == "day" else say("this month")
     is_now = one.ends_at > now
     return Bar(

@@ -9,7 +9,17 @@ from starlette.responses import Response, StreamingResponse
 
 from faena.web.answer import Refusal, json, not_found
 from faena.web.live import TooManyListeners
-from faena.web.page import bulk, overview, queue, tenant, tenants, upstream, worker
+from faena.web.page import (
+    alert,
+    bulk,
+    cost,
+    overview,
+    queue,
+    tenant,
+    tenants,
+    upstream,
+    worker,
+)
 from faena.web.route import Visit
 from faena.web.site import Site
 from faena.web.standing import banner, figures
@@ -20,6 +30,8 @@ Channel = Callable[[Site, Speaker, Mapping[str, Any]], tuple[Any, Any]]
 _CHANNELS: Final[Mapping[str, Channel]] = {
     "overview": overview.channel,
     "queue": queue.channel,
+    "alerts": alert.channel,
+    "costs": cost.channel,
     "workers": worker.channel,
     "upstreams": upstream.channel,
     "upstream": upstream.channel_of_one,

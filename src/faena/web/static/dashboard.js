@@ -213,6 +213,12 @@ const list = main?.querySelector("form[data-choosing]");
 const choosing = list ? new Choosing(list) : null;
 if (list?.querySelector("#found")) new Hunt(list);
 
+// A slider says where it stands.
+document.addEventListener("input", (event) => {
+  const place = event.target.matches("[data-shown]") && document.querySelector(`output[for="${CSS.escape(event.target.id)}"]`);
+  if (place) place.textContent = event.target.value;
+});
+
 document.addEventListener("keydown", keys);
 document.querySelectorAll(".toast").forEach(fade);
 if (main?.dataset.live) new Live(main.dataset.live, main.dataset.liveQuery);

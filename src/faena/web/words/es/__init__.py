@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 from faena.web.words.es.access import ACCESS
+from faena.web.words.es.alert import ALERT
 from faena.web.words.es.audit import AUDIT
 from faena.web.words.es.bulk import BULK
+from faena.web.words.es.capacity import CAPACITY
 from faena.web.words.es.common import COMMON
+from faena.web.words.es.cost import COST
 from faena.web.words.es.dead import DEAD
 from faena.web.words.es.door import DOOR
 from faena.web.words.es.flow import FLOW
@@ -42,4 +45,7 @@ ES: Final[dict[str, str]] = {
     **FLOW,
     **SEARCH,
     **BULK,
+    **CAPACITY,
+    **ALERT,
+    **COST,
 }

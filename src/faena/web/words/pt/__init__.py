@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 from faena.web.words.pt.access import ACCESS
+from faena.web.words.pt.alert import ALERT
 from faena.web.words.pt.audit import AUDIT
 from faena.web.words.pt.bulk import BULK
+from faena.web.words.pt.capacity import CAPACITY
 from faena.web.words.pt.common import COMMON
+from faena.web.words.pt.cost import COST
 from faena.web.words.pt.dead import DEAD
 from faena.web.words.pt.door import DOOR
 from faena.web.words.pt.flow import FLOW
@@ -42,4 +45,7 @@ PT: Final[dict[str, str]] = {
     **FLOW,
     **SEARCH,
     **BULK,
+    **CAPACITY,
+    **ALERT,
+    **COST,
 }
