@@ -17,7 +17,7 @@ from faena.telemetry.advice.replay import Replay, WhatIf
 from faena.telemetry.statistics import QueueStatistics
 from tests._support.eventually import eventually
 from tests._support.valkey import Server
-from tests._support.working import running, serving
+from tests._support.working import obliterate, running, serving
 from tests.telemetry.test_advice import histogram, task
 
 MINUTE_US = 60_000_000
@@ -246,3 +246,18 @@ async def test_a_queue_of_another_program_is_read_as_well(
         assert (await other.advice("mail"))[0].limit_rate == 1000
         assert (await other.scaling()).queues["mail"].ready == 0
     assert both(found)[0].limits == ("1000/s",)
+
+
+async def test_jobs_with_and_without_a_tenant_may_come_at_one_instant(
+    valkey: Server, namespace: str
+) -> None:
+    now = [1_790_000_000_000_000]
+    app = Faena("timed", valkey.url, namespace=namespace, clock=lambda: now[0])
+    queue, work = sleeping(app, "mail")
+    for tenant in ("acme", None, "acme"):
+        options = {} if tenant is None else {"tenant": tenant}
+        await work.enqueue(0.1, **options)
+    now[0] += MINUTE_US
+    found = await app.what_if(queue, slots=2, window="5m")
+    assert found.before is None  # no attempt has ended
+    await obliterate(app)

@@ -41,10 +41,11 @@ async def _judge(app: Faena, jobs: int = 1) -> None:
     await (await app.evaluator()).run_once()
 
 
-async def test_what_fires_is_said_first(app: Faena, browser: Browser) -> None:
+async def test_what_fires_is_said_first(app: Faena, web: Dashboard, browser: Browser) -> None:
     await browser.sign_in("a-viewer")
     assert "Nothing fires." in (await browser.get("/alerts")).text
     await _judge(app, 3)
+    (await web.site()).standings.forget()
     page = await browser.get("/alerts")
     assert "1 alert fires. The worst: depth of mail" in page.text
     assert "3 jobs wait (warning from 1, critical from 3)" in page.text

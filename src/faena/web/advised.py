@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from faena.app import Faena
 
 _FRESH_S: Final = 60.0
-_PATIENCE_S: Final = 0.5
+_PATIENCE_S: Final = 2.0
 """How long a page waits for what is being made."""
 _MOST_KEPT: Final = 40
 _MOST_WAITING: Final = 6

@@ -111,4 +111,6 @@ async def _all_of(reader: Reader, shard: str, until_us: int) -> list[Event]:
 
 
 def _within(since_us: int, until_us: int, arrivals: Iterable[Arrival]) -> list[Arrival]:
-    return sorted(one for one in arrivals if since_us <= one.at_us < until_us)
+    # By instant only: a job may have no tenant, which no name can be compared with.
+    within = (one for one in arrivals if since_us <= one.at_us < until_us)
+    return sorted(within, key=lambda one: one.at_us)

@@ -75,7 +75,7 @@ def told(one: QueueAdvice, say: Speaker) -> Row:
         width=round(min(100.0, 100 * (used or 0.0)), 1),
         right=NONE if one.recommended_slots is None else write.number(one.recommended_slots),
         goal=NONE if one.objective_slots is None else write.number(one.objective_slots),
-        says=words[0],
+        says=" ".join(words[: 1 if one.has_workers else 2]),
         words=words,
     )
 
@@ -107,7 +107,7 @@ class Words:
             return say("{n} of {all} queues have been looked at.", n=len(found), all=number)
         if not short:
             return say("All {n} queues have slots enough for what comes.", n=number)
-        first = f"{short[0].queue}: {next(self.advice(short[0]))}"
+        first = f"{short[0].queue}: {told(short[0], say).says}"
         if len(short) == 1:
             return first
         return f"{first} {say('{n} more {n|needs|need} attention.', n=len(short) - 1)}"

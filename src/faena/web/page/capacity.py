@@ -33,7 +33,7 @@ _LEAST_TOP: Final = 10
 _LEAST_RATE: Final = 5
 _MOST_RATE: Final = 500
 _WEIGHT: Final = "weight."
-_AGAIN_S: Final = "2"
+_AGAIN_S: Final = "5"
 
 
 class Asked(NamedTuple):

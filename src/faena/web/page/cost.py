@@ -87,7 +87,7 @@ async def costs(visit: Visit) -> Response:
         month=month,
         day=day,
         period=day or _named(month, say),
-        months=[(one, _named(one, say)) for one in months],
+        months=[(one, say(_NAMES[int(one[5:]) - 1])) for one in months],
         is_now=is_now,
         summary=writer.summary(),
         facts=writer.facts(is_now=is_now),
@@ -151,7 +151,8 @@ class _Writer:
         held = [one.reserved for one in self._budgets if one.reserved.micro and one.per == "month"]
         found = [(say("Spent"), self._sum(report.spent))]
         if is_now:
-            forecast = NONE if report.forecast is None else self._sum(report.forecast)
+            foreseen = [_rounded(one) for one in report.forecast or ()]
+            forecast = self._sum([one for one in foreseen if one is not None])
             found.append((say("Forecast to the end of the month"), forecast))
             found.append((say("Today"), self._sum(lately)))
             found.append((say("Reserved by calls under way"), self._sum(held)))
@@ -174,7 +175,7 @@ class _Writer:
         return Service(
             name=name,
             spent=NONE if cost is None else self._write.money(cost.spent),
-            forecast=NONE if cost is None else self._write.money(cost.forecast),
+            forecast=NONE if cost is None else self._write.money(_rounded(cost.forecast)),
             tasks=[one.task for one in cost.tasks[:3]] if cost else [],
             budgets=budgets,
             kind=kind,
@@ -275,6 +276,11 @@ class _Writer:
         for one in amounts:
             sums[one.currency] = sums.get(one.currency, 0) + one.micro
         return " · ".join(self._write.money(Money(m, c)) for c, m in sorted(sums.items())) or NONE
+
+
+def _rounded(amount: Money | None) -> Money | None:
+    """What is foreseen is not known to the millionth."""
+    return None if amount is None else amount._replace(micro=round(amount.micro, -4))
 
 
 def _columns(values: Sequence[float], most: float) -> str:
