@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping
+from itertools import islice
 from typing import Final, NamedTuple
 
 from starlette.responses import Response
@@ -13,7 +15,6 @@ from faena.options.settings import Settings
 from faena.queue import Queue
 from faena.telemetry.advice.queue_advice import QueueAdvice
 from faena.telemetry.advice.replay import WhatIf
-from faena.tenancy.tenants import TenantView
 from faena.web.advised import Change, TooLong
 from faena.web.answer import Refusal
 from faena.web.page.advice import Words, replayed, told
@@ -29,6 +30,8 @@ _USUAL: Final = "1h"
 _RANKS: Final = {"critical": 0, "warning": 1, "healthy": 2}
 _PER_PAGE: Final = 50
 _TENANTS: Final = 5
+_LOOKED_AT: Final = 50
+_LATELY_MIN: Final = 10
 _LEAST_TOP: Final = 10
 _LEAST_RATE: Final = 5
 _MOST_RATE: Final = 500
@@ -78,7 +81,7 @@ async def queue(visit: Visit) -> Response:
     (advice,), settings, tenants = await asyncio.gather(
         visit.app.advice(chosen, window=window),
         chosen.settings(),
-        chosen.tenants(limit=_TENANTS) if chosen.options.is_fair else _nobody(),
+        _busiest(chosen),
     )
     asked = _asked(query)
     change, problem, status = None, "", 200
@@ -113,8 +116,20 @@ async def queue(visit: Visit) -> Response:
     return answer if is_ready or outcome is None else _again(answer)
 
 
-async def _nobody() -> list[TenantView]:
-    return []
+async def _busiest(queue: Queue) -> dict[str, float]:
+    """The weights of the tenants that had most jobs lately, or have most now."""
+    if not queue.options.is_fair:
+        return {}
+    now, lately = await asyncio.gather(
+        queue.tenants(limit=_LOOKED_AT), queue.shares(minutes=_LATELY_MIN)
+    )
+    weights = {one.tenant: one.weight or 1.0 for one in now if one.tenant is not None}
+    jobs = Counter[str]({one.tenant: one.live for one in now if one.tenant is not None})
+    for minute in lately:
+        for name, given in minute.given.items():
+            jobs[name] += round(given * weights.get(name, 1.0))
+    named = (name for name, _ in jobs.most_common() if name)
+    return {name: weights.get(name, 1.0) for name in islice(named, _TENANTS)}
 
 
 def _again(answer: Response) -> Response:
@@ -160,15 +175,14 @@ def _change(
     asked: Asked,
     advice: QueueAdvice,
     settings: Settings,
-    tenants: Sequence[TenantView],
+    tenants: Mapping[str, float],
 ) -> Change | None:
     """What differs from how it is; None where nothing does."""
     slots = _whole("slots", asked.slots) if asked.slots else None
     if slots == advice.slots:
         slots = None
-    now = {one.tenant: one.weight or 1.0 for one in tenants if one.tenant is not None}
     given = {name: _real(name, one) for name, one in asked.weights.items() if one}
-    other = tuple(sorted((name, one) for name, one in given.items() if one != now.get(name, 1.0)))
+    other = tuple(sorted((name, one) for name, one in given.items() if one != tenants.get(name, 1.0)))
     limits = _limits(asked, settings)
     if slots is None and limits is None and not other:
         return None
@@ -205,11 +219,13 @@ def _real(name: str, given: str) -> float:
         raise Refusal(422, "invalid", words) from None
 
 
-def _weights(tenants: Sequence[TenantView], asked: Asked) -> list[tuple[str, str]]:
-    """A slider for each of the busiest tenants."""
-    now = {one.tenant: one.weight or 1.0 for one in tenants if one.tenant is not None}
-    names = [*now, *(name for name in asked.weights if name not in now)][: 2 * _TENANTS]
-    return [(name, asked.weights.get(name) or f"{now.get(name, 1.0):g}") for name in names]
+def _weights(tenants: Mapping[str, float], asked: Asked) -> list[tuple[str, str]]:
+    """A slider for each of the busiest tenants, and for those that are asked about."""
+    names = dict.fromkeys([*tenants, *asked.weights])
+    return [
+        (name, asked.weights.get(name) or f"{tenants.get(name, 1.0):g}")
+        for name in islice(names, 2 * _TENANTS)
+    ]
 
 
 def _most_slots(advice: QueueAdvice, settings: Settings) -> int:
