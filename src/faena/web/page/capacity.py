@@ -182,7 +182,9 @@ def _change(
     if slots == advice.slots:
         slots = None
     given = {name: _real(name, one) for name, one in asked.weights.items() if one}
-    other = tuple(sorted((name, one) for name, one in given.items() if one != tenants.get(name, 1.0)))
+    other = tuple(
+        sorted((name, one) for name, one in given.items() if one != tenants.get(name, 1.0))
+    )
     limits = _limits(asked, settings)
     if slots is None and limits is None and not other:
         return None
