@@ -36,8 +36,6 @@ NEEDS = {
         *("GET /queues", "GET /queues/{queue}", "GET /queues/{queue}/jobs"),
         *("GET /dead", "GET /tenants", "GET /schedules", "GET /schedules/{schedule}"),
         *("GET /flows", "GET /flows/{queue}/{flow}", "GET /groups/{queue}/{group}"),
-        *("GET /", "GET /queues", "GET /queues/{queue}", "GET /queues/{queue}/jobs"),
-        *("GET /live/{page}", "GET /now/{page}", "GET /dead"),
         *("GET /alerts", "GET /costs", "GET /capacity", "GET /capacity/{queue}"),
         *("GET /workers", "GET /workers/{worker:path}"),
         *("GET /upstreams", "GET /upstreams/{upstream}"),
