@@ -162,6 +162,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "status": (),
     "users list": (),
     "users add": ("bea", "--role", "operator"),
+    "users invite": ("eva", "--role", "operator"),
     "users password": ("ana",),
     "users remove": ("ana",),
     "tokens list": (),

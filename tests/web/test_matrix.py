@@ -70,6 +70,7 @@ NEEDS = {
         *("upstreams.panic", "upstreams.end-panic", "upstreams.forget"),
         *("features.forget", "levels.forget", "budgets.forget-totals"),
         *("queues.configure", "queues.reset", "queues.reshard", "queues.clean", "queues.drain"),
+        "jobs.enqueue",
     },
     Permission.OWN: {
         *("GET /access", "users.list", "tokens.list", "queues.obliterate"),

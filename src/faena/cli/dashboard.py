@@ -18,6 +18,7 @@ from faena.errors import ConfigError
 
 _PORT: Final = 3000
 _PATH: Final = "/admin/queues"
+_API: Final = "/admin/api"
 
 
 @click.command(
@@ -28,10 +29,19 @@ _PATH: Final = "/admin/queues"
 @click.option(
     "--port", type=Whole(0, 65_535), default=_PORT, show_default=True, help="0: any free one."
 )
+@click.option("--address", help="What browsers see, behind a proxy: https://ops.example.com/jobs.")
 @click.option("--link", is_flag=True, help="Print a link that lets one person in, once.")
 @common
 @click.pass_obj
-def dashboard(output: Output, words: tuple[str, ...], *, host: str, port: int, link: bool) -> None:
+def dashboard(
+    output: Output,
+    words: tuple[str, ...],
+    *,
+    host: str,
+    port: int,
+    address: str | None,
+    link: bool,
+) -> None:
     """Serve the dashboard until Ctrl-C.
 
     People sign in with the password of `faena users add`, programs with a token of `faena tokens
@@ -41,10 +51,12 @@ def dashboard(output: Output, words: tuple[str, ...], *, host: str, port: int, l
     if link and not _is_here(host):
         raise ConfigError(f"--link needs an address of this machine, got --host {host}")
     listening = _listen(host, port)
-    session.run(app, lambda: _serve(output, app, listening, has_link=link))
+    session.run(app, lambda: _serve(output, app, listening, address, has_link=link))
 
 
-async def _serve(output: Output, app: Faena, listening: socket.socket, *, has_link: bool) -> None:
+async def _serve(
+    output: Output, app: Faena, listening: socket.socket, seen: str | None, *, has_link: bool
+) -> None:
     try:
         import uvicorn  # noqa: PLC0415 - an extra
         from starlette.applications import Starlette  # noqa: PLC0415 - an extra
@@ -58,7 +70,7 @@ async def _serve(output: Output, app: Faena, listening: socket.socket, *, has_li
             "faena dashboard needs the extra web: install it "
             "(in a clone of Faena: pip install '.[web]')"
         ) from None
-    web = made(app, access=Access(link=has_link))
+    web = made(app, access=Access(link=has_link), address=seen)
     site = await web.site()
     owners = [one for one in await site.gate.accounts.list() if one.role == "owner"]
     if not (owners or has_link):
@@ -70,9 +82,8 @@ async def _serve(output: Output, app: Faena, listening: socket.socket, *, has_li
     async def there(_request: object) -> RedirectResponse:
         return RedirectResponse(f"{_PATH}/")
 
-    served = Starlette(routes=[Route("/", there), Mount(_PATH, web)])
-    host, port = listening.getsockname()[:2]
-    address = f"http://{f'[{host}]' if ':' in host else host}:{port}{_PATH}"
+    served = Starlette(routes=[Route("/", there), Mount(_PATH, web), Mount(_API, web.api)])
+    address = seen or _address(listening)
     way_in = await web.link(address) if has_link else f"{address}/"
     output.say({"url": f"{address}/", "link": way_in if has_link else None}, way_in)
     config = uvicorn.Config(served, log_level="warning", lifespan="off", access_log=False)
@@ -83,6 +94,11 @@ async def _serve(output: Output, app: Faena, listening: socket.socket, *, has_li
         pass
     finally:
         await web.close()
+
+
+def _address(listening: socket.socket) -> str:
+    host, port = listening.getsockname()[:2]
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}{_PATH}"
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -18,8 +18,11 @@ from faena.errors import ConfigError
 from faena.values.duration import to_us
 
 if TYPE_CHECKING:
+    from faena.runtime.connections import Runtime
     from faena.web.access.account import Accounts, AccountView
+    from faena.web.access.invitation import Invitations
 
+_ADDRESS: Final = "http://127.0.0.1:3000/admin/queues"
 _ROLES: Final = ("viewer", "operator", "admin", "owner")
 _HEADS: Final = ("name", "role", "tenant", "payloads", "made", "by", "expires", "off")
 
@@ -88,6 +91,35 @@ def add_user(output: Output, words: tuple[str, ...], **given: Any) -> None:
 
     made = session.run(app, work)
     output.say(document(made), f"{made.name} can sign in as {made.role}")
+
+
+@users.command(
+    "invite",
+    epilog=example("faena users invite ana --role admin", "faena users invite ana --again"),
+)
+@words("[MODULE:APP] NAME")
+@_role
+@_tenant
+@_payloads
+@click.option("--again", is_flag=True, help="Another link, for a user who is there; nothing else.")
+@click.option("--address", default=_ADDRESS, show_default=True, help="Where the dashboard is.")
+@by
+@common
+@click.pass_obj
+def invite(
+    output: Output, words: tuple[str, ...], *, again: bool, address: str, **given: Any
+) -> None:
+    """Add a user, and print a link with which the person sets a password: once, in two days."""
+    app, (name,) = _find(words, "NAME")
+
+    async def work() -> str:
+        accounts = await _accounts(app)
+        if not again:
+            await accounts.add_invited(_account(name, given))
+        return await _invitations(await app.runtime(), accounts).make(name)
+
+    link = f"{address.rstrip('/')}/invitation/{session.run(app, work)}"
+    output.say({"user": name, "link": link}, link)
 
 
 @users.command("password", epilog=example("faena users password ana"))
@@ -203,6 +235,12 @@ def _account(name: str, given: dict[str, Any], expires_at: int = 0) -> Any:
         made_by=given["by"],
         expires_at=expires_at,
     )
+
+
+def _invitations(runtime: Runtime, accounts: Accounts) -> Invitations:
+    from faena.web.access.invitation import Invitations  # noqa: PLC0415 - an extra
+
+    return Invitations(runtime.engine, accounts)
 
 
 async def _accounts(app: Faena) -> Accounts:

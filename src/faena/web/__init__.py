@@ -10,5 +10,6 @@ from __future__ import annotations
 from faena.web.access.access import Access, TrustedProxy
 from faena.web.access.oidc import Oidc
 from faena.web.application import Dashboard, dashboard
+from faena.web.mount import beside
 
-__all__ = ["Access", "Dashboard", "Oidc", "TrustedProxy", "dashboard"]
+__all__ = ["Access", "Dashboard", "Oidc", "TrustedProxy", "beside", "dashboard"]

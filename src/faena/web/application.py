@@ -12,7 +12,7 @@ import os
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from starlette.applications import Starlette
 from starlette.datastructures import Headers, MutableHeaders
@@ -40,6 +40,7 @@ from faena.web.operation.declared import OPERATIONS
 from faena.web.recent import Recent
 from faena.web.route import Kind, Route, Visit
 from faena.web.routes import API, ROUTES
+from faena.web.seen import Seen, at_api, seen_at
 from faena.web.site import Site
 from faena.web.standing import Standings
 from faena.web.template import Templates
@@ -71,13 +72,15 @@ def dashboard(
     *,
     access: Access | None = None,
     environment: str | None = None,
+    address: str | None = None,
     api_rate: str = USUAL_RATE,
 ) -> Dashboard:
     """The dashboard and the admin API of an app; the app is connected by the first request.
 
     `access` says who may come in: it must be given. `environment` is shown beside the app's name,
-    by default what FAENA_ENV says. `api_rate` is how often a caller of the API may ask each
-    process, such as 600/min.
+    by default what FAENA_ENV says. `address` is what browsers see where a proxy changes it, such
+    as https://ops.example.com/jobs: links, cookies and checks go by it. `api_rate` is
+    how often a caller of the API may ask each process, such as 600/min.
     """
     if access is None:
         raise ConfigError(
@@ -86,20 +89,29 @@ def dashboard(
             field="access",
         )
     named = environment if environment is not None else os.environ.get("FAENA_ENV", "development")
-    return Dashboard(app, access, named, Callers(api_rate))
+    shared = Shared(environment=named, callers=Callers(api_rate), seen=seen_at(address))
+    return Dashboard(app, access, shared)
+
+
+class Shared(NamedTuple):
+    """What its requests share before the app is connected."""
+
+    environment: str
+    callers: Callers
+    seen: Seen | None
+    """What browsers see; None: what requests say."""
 
 
 class Dashboard:
     """The application."""
 
-    def __init__(self, app: Faena, access: Access, environment: str, callers: Callers) -> None:
-        self.app, self.access, self._environment = app, access, environment
-        self._callers = callers
+    def __init__(self, app: Faena, access: Access, shared: Shared) -> None:
+        self.app, self.access, self._shared = app, access, shared
         self._templates = Templates()
         self._site: Site | None = None
-        self._served = _Guarded(self._application(ROUTES, is_api=False))
+        self._served = _Guarded(self._application(ROUTES, is_api=False), shared.seen)
         alone = [_alone(one) for one in ROUTES if one.kind == "api"]
-        self.api = _Guarded(self._application(alone, is_api=True))
+        self.api = _Guarded(self._application(alone, is_api=True), at_api(shared.seen))
         """The API alone, to be mounted at /admin/api beside the dashboard."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -119,12 +131,12 @@ class Dashboard:
                     standings=Standings(self.app),
                     advised=Advised(self.app),
                     operations={one.name: one for one in OPERATIONS},
-                    callers=self._callers,
+                    callers=self._shared.callers,
                     census=Census(self.app),
                     veil=Veil(),
                     templates=self._templates,
                     carrying=Carrying(self.app),
-                    environment=self._environment,
+                    environment=self._shared.environment,
                     places={
                         one.path: one
                         for one in ROUTES
@@ -259,13 +271,15 @@ def _at_the_door(route: Route, visit: Visit) -> Response:
 class _Guarded:
     """Adds the headers that every answer has, and bounds bodies that do not say their size."""
 
-    def __init__(self, inner: ASGIApp) -> None:
-        self._inner = inner
+    def __init__(self, inner: ASGIApp, seen: Seen | None) -> None:
+        self._inner, self._seen = inner, seen
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._inner(scope, receive, send)
             return
+        if self._seen is not None:
+            scope = self._seen.scope(scope)
         size = 0
 
         async def bounded() -> Message:

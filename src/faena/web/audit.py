@@ -184,9 +184,20 @@ class Trail:
         return [one for one in records if time.time() - one.at <= _LOST_S]
 
 
+def _written(value: Any) -> Any:
+    """The value as text, by name where it has names."""
+    if isinstance(value, dict):
+        return {str(name): str(one) for name, one in value.items()}
+    return str(value)
+
+
 def _bounded(value: Any) -> Any:
     """The value, or a word about it where it is too large to keep."""
-    packed = _pack(value)
+    try:
+        packed = _pack(value)
+    except OverflowError:  # a number beyond 64 bits: whatever takes it refuses it
+        value = _written(value)
+        packed = _pack(value)
     if len(packed) <= _LONGEST:
         return msgspec.msgpack.decode(packed)
     words = f"{len(packed)} bytes, not kept"

@@ -56,7 +56,8 @@ class Visit:
     @property
     def address(self) -> str:
         """The dashboard's address, as the browser has it."""
-        return str(self.request.base_url).rstrip("/")
+        url = self.request.url
+        return f"{url.scheme}://{url.netloc}{self.root}"
 
     @property
     def open_places(self) -> frozenset[str]:

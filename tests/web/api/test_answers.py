@@ -15,7 +15,8 @@ from faena.web.access.account import Account, Accounts
 from faena.web.access.role import Role
 from faena.web.application import Dashboard, dashboard
 from faena.web.callers import Callers
-from tests.web.api.conftest import BASE, Busy, Client
+from tests.web.api.busy import Busy
+from tests.web.api.conftest import BASE, Client
 
 
 async def test_an_unknown_route_is_a_problem_for_programs_and_a_page_for_people(

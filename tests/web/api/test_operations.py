@@ -188,3 +188,38 @@ async def test_tokens_are_made_and_removed(
     assert (await stranger.get("/api/me", headers=headers)).json()["name"] == "ci"
     await owner.post(f"/api/tokens/{answer.json()['id']}/remove", json={})
     assert (await stranger.get("/api/me", headers=headers)).status_code == 401
+
+
+async def test_a_number_beyond_all_bounds_is_refused_and_on_the_record(
+    app: Faena, served: Dashboard, client: Client
+) -> None:
+    app.queue("mail", fair=True)
+    asking = await client(Role.ADMIN)
+    huge = 10**40
+    answer = await asking.post("/api/queues/mail/shards", json={"shards": huge})
+    assert answer.status_code == 422
+    (record,) = (await (await served.site()).trail.page()).records
+    assert record.arguments == {"shards": str(huge)}
+
+
+async def test_a_job_is_enqueued_with_its_options(
+    app: Faena, served: Dashboard, client: Client
+) -> None:
+    mail = app.queue("mail")
+
+    @mail.task
+    async def send(payload: dict[str, str]) -> None: ...
+
+    asking = await client(Role.ADMIN)
+    new = {"task": "send", "payload": {"password": "hunter2"}, "delay": "1h", "id": "by-hand"}
+    answer = await asking.post("/api/queues/mail/jobs", json=new)
+    assert (answer.status_code, answer.json()["id"]) == (200, "by-hand")
+    assert "hunter2" not in str(await _record(served, answer))
+    view = await mail.handle("by-hand").view()
+    assert view is not None
+    assert (view.state, view.headers["faena-by"]) == ("delayed", "admin0")
+    for wrong in ({"task": "sent"}, {"task": "send", "delay": "soon", "payload": {}}, {}):
+        answer = await asking.post("/api/queues/mail/jobs", json=wrong)
+        assert answer.status_code == 422, wrong
+    again = {**new, "payload": {"other": "x"}}
+    assert (await asking.post("/api/queues/mail/jobs", json=again)).status_code == 409

@@ -11,7 +11,8 @@ from faena import Faena
 from faena.web.access.role import Role
 from faena.web.reading.declared import READINGS
 from faena.web.reading.reading import Reading
-from tests.web.api.conftest import Busy, Client
+from tests.web.api.busy import Busy
+from tests.web.api.conftest import Client
 
 _STREAMS = {"events", "metrics"}
 _QUERIES = {"advice.what-if": "?slots=4&window=5m&weight=acme=2"}

@@ -84,7 +84,10 @@ def _reading(one: Reading, schemas: Schemas) -> dict[str, Any]:
             "200": {
                 "description": one.text,
                 "headers": {"ETag": {"schema": {"type": "string"}}},
-                "content": {one.media_type: {"schema": schemas.of(one.answers)}},
+                "content": {
+                    name: {"schema": schemas.of(one.answers)}
+                    for name in (one.media_type, *one.other_media_types)
+                },
             },
             "304": {"description": "It is as the caller knows it."},
             **_problems(_ALWAYS),

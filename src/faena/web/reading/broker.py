@@ -217,5 +217,6 @@ READINGS: Final = (
         read=_metrics,
         arguments=Format,
         media_type="text/plain",
+        other_media_types=("application/openmetrics-text",),
     ),
 )

@@ -135,6 +135,8 @@ class Reading:
     is_for_tenant: bool = False
     method: str = "GET"
     media_type: str = "application/json"
+    other_media_types: tuple[str, ...] = ()
+    """What it may answer instead, if its parameters ask for that."""
 
     async def answer(self, visit: Visit) -> Response:
         """A call of the API; one that knows the answer already is told so."""
