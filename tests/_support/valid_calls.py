@@ -247,20 +247,6 @@ SHAPES: dict[str, list[Args]] = {
             for verb in ("look", "save", "end", "stop", "resume", "list")
         ),
     ],
-    "search": [
-        said(
-            "search",
-            "noop",
-            states="running,ready,dead",
-            looked=9,
-            wanted=3,
-            word="a",
-            error="boom",
-            since=1,
-            until_at=NOW,
-        ),
-        said("search", states="ready", looked=9, wanted=3, state="ready", score="1", id="a"),
-    ],
     "count_try": [said("count_try", name="ana", lasting_ms=60_000)],
     "end_record": [
         said("end_record", id="r1", record=b"1"),

@@ -30,9 +30,12 @@ from faena.inspection.searcher import Searcher
 
 SLICE: Final = 100
 """Jobs that are noted together."""
-_CALL: Final = 20
+CALL: Final = 20
 """Jobs of a call, which blocks the server."""
 _BUDGET_S: Final = 0.5
+
+_DECIDED: Final = {"retry": "retried", "resolve": "resolved", "discard": "discarded"}
+"""What a dead job is afterwards."""
 
 Answers = Sequence[str]
 
@@ -58,6 +61,7 @@ class Driver:
         work = _Work(self._calls, self._desk, plan, int(record.at))
         with on_behalf(plan.by):
             while record.state == "running":
+                is_doubtful = bool(progress.pending) and progress.is_sent
                 if progress.pending:
                     await self._look_again(work.action, progress)
                 elif progress.place is not None:
@@ -67,7 +71,7 @@ class Driver:
                     return
                 record = await self._note(progress)
                 if record.state == "running":
-                    await work.change(progress)
+                    await work.change(progress, is_doubtful=is_doubtful)
 
     async def _note(self, progress: Progress, verb: str = "save") -> BulkRecord:
         record = await self._calls.ask(verb, self.id, owner=self.owner, progress=write(progress))
@@ -130,10 +134,14 @@ class _Work:
             "discard": lambda shard, ids: dismiss(shard, ids, Status.DISCARDED),
         }
 
-    async def change(self, progress: Progress) -> None:
-        """Change the jobs whose turn it is, and count them."""
+    async def change(self, progress: Progress, *, is_doubtful: bool) -> None:
+        """Change the jobs whose turn it is, and count them.
+
+        A dead job stays as it was found: what another driver may have decided about it was done.
+        """
+        done = self.action.done | ({_DECIDED.get(self.action.name, "")} if is_doubtful else set())
         is_retry = self.action.name == "retry"
-        at_once = _CALL if self.action.name in {"cancel", "promote", "remove"} else DESK_SLICE
+        at_once = CALL if self.action.name in {"cancel", "promote", "remove"} else DESK_SLICE
         for shard, items in _by_shard(progress.pending, at_once):
             ids = [one.id for one in items]
             if is_retry:
@@ -141,7 +149,7 @@ class _Work:
             else:
                 answers = await self._ways[self.action.name](shard, ids)
             for item, answer in zip(items, answers, strict=True):
-                is_done = answer in self.action.done
+                is_done = answer.split()[0] in done
                 progress.count(item, None if is_done else answer.split()[0])
         progress.pending, progress.is_sent = [], False
 
