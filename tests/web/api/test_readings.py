@@ -7,7 +7,7 @@ from typing import Any
 
 import jsonschema
 
-from faena import Faena
+from faena import Faena, Retry
 from faena.web.access.role import Role
 from faena.web.reading.declared import READINGS
 from faena.web.reading.reading import Reading
@@ -151,3 +151,21 @@ async def test_what_makes_no_sense_is_answered_in_words(busy: Busy, client: Clie
         assert answer.status_code in {404, 422}, (path, answer.text)
         assert answer.headers["content-type"] == "application/problem+json", path
         assert answer.json().keys() >= {"title", "status", "code", "detail"}, path
+
+
+async def test_cursors_of_one_tenant_say_nothing_of_others(app: Faena, client: Client) -> None:
+    @app.queue("mail", retry=Retry.fixed("1s", attempts=1)).task
+    async def send() -> None:
+        raise ValueError("the printer is on fire")
+
+    for number in range(3):
+        await send.enqueue(tenant="acme", id=f"own-{number}")
+    await app.run_worker(until_empty=True)
+    viewer, acme = await client(Role.VIEWER), await client(Role.VIEWER, tenant="acme")
+    other = await client(Role.VIEWER, tenant="bolt")
+    plain = (await viewer.get("/api/dead?tenant=acme&limit=2")).json()["cursor"]
+    page = (await acme.get("/api/dead?limit=2")).json()
+    rest = (await acme.get(f"/api/dead?limit=2&cursor={page['cursor']}")).json()
+    assert sorted(one["id"] for one in page["items"] + rest["items"]) == ["own-0", "own-1", "own-2"]
+    assert (await acme.get(f"/api/dead?cursor={plain}")).status_code == 422
+    assert (await other.get(f"/api/dead?cursor={page['cursor']}")).status_code == 422

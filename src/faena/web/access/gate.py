@@ -78,6 +78,10 @@ class Gate:
         """Who has this password; None if nobody has, after as long a time."""
         if not self.access.users or not _is_label(name):
             return None
+        async with self._passwords.room:  # those who come at once are counted one after another
+            return await self._try(name, password, address)
+
+    async def _try(self, name: str, password: str, address: str) -> Caller | None:
         if (
             await self._calls.tries(name) >= _MOST_TRIES
             or await self._calls.tries(f"from:{address}") >= _MOST_TRIES_FROM

@@ -102,8 +102,10 @@ class Sessions:
                 via=session.via,
             )
         account = await self._accounts.user(session.name)
-        if account is None or account.is_off or session.began_at * 1e6 < account.password_at:
+        if account is None or account.is_off:
             return None
+        if session.began_at * 1e6 < max(account.made_at, account.password_at):
+            return None  # of a former password, or of a former user of this name
         return account.caller("session")
 
     async def end(self, secret: str) -> None:

@@ -103,6 +103,8 @@ class Operation:
             given = msgspec.json.decode(body or b"{}", type=self.arguments)
         except msgspec.DecodeError as error:
             raise Refusal(422, "invalid", str(error)) from None
+        except RecursionError:
+            raise Refusal(422, "invalid", "the JSON is nested too deep") from None
         await self._check_match(visit)
         answer, record = await self._carry_out(visit, visit.request.path_params, given)
         return json(answer, headers={"X-Audit-Record": record.id})
@@ -114,6 +116,9 @@ class Operation:
         where = {name: fields.pop(name) for name in names if name in fields}
         if len(where) < len(names):
             raise Refusal(422, "invalid", f"the form must say {', '.join(sorted(names))}")
+        for name, value in {**where, "back": fields.get("back", "")}.items():
+            if not isinstance(value, str):
+                raise Refusal(422, "invalid", f"the form must say {name} once")
         back = way_back(fields.get("back"))
         chosen = {name: value for name, value in fields.items() if name not in _OWN and value}
         try:

@@ -130,7 +130,7 @@ def pretty(blob: bytes) -> str:
     """JSON for people, with fields veiled that sound secret."""
     try:
         value = veiled(msgspec.json.decode(blob))
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return f"{len(blob)} bytes that are no JSON"
     text = json.dumps(value, indent=2, ensure_ascii=False)
     return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}\n… {len(blob)} bytes in all"

@@ -67,13 +67,15 @@ async def _list(wanted: Wanted) -> DeadPage:
         if given.tenant not in {None, tenant}:
             raise not_found("tenant")
         chosen["tenant"] = tenant
-    return await wanted.app.dead_letters.list(
+    visit, veil = wanted.visit, wanted.visit.site.veil
+    page = await wanted.app.dead_letters.list(
         queues=_queues(wanted),
         limit=given.limit,
-        cursor=given.cursor,
+        cursor=veil.meant(visit),
         is_newest_first=not given.oldest_first,
         **chosen,
     )
+    return msgspec.structs.replace(page, cursor=veil.shown(visit, page.cursor))
 
 
 async def _show(wanted: Wanted) -> Any:
