@@ -119,31 +119,32 @@ class Desk(Redrives):
     ) -> list[DeadGroup]:
         """Dead jobs grouped by kind of error and queue, those with the most pending jobs first."""
         limit = check_whole("limit", limit, least=1, most=200)
-        calls, routers = await self._queues.open()
+        calls, _ = await self._queues.open()
         found: dict[tuple[str, str], DeadGroup] = {}
-        for queue in self._queues.chosen(queues):
-            for shard in await routers.of(queue).names():
-                for one in await calls.groups(shard, limit):
-                    group = DeadGroup(queue=queue, **one._asdict())
-                    known = found.get((queue, group.fingerprint))
-                    found[queue, group.fingerprint] = _joined(known, group) if known else group
+        shards = await self._queues.shards(self._queues.chosen(queues))
+        told = await calls.groups_of_each([shard for _, shard in shards], limit)
+        for (queue, _), groups in zip(shards, told, strict=True):
+            for one in groups:
+                group = DeadGroup(queue=queue, **one._asdict())
+                known = found.get((queue, group.fingerprint))
+                found[queue, group.fingerprint] = _joined(known, group) if known else group
         ranked = sorted(found.values(), key=lambda one: (-one.pending, -one.last_at))
         return ranked[:limit]
 
     async def stats(self, *, queues: str | Sequence[str] | None = None) -> DeadStats:
         """Counts of dead jobs by queue and status, and the oldest pending one."""
-        calls, routers = await self._queues.open()
-        by_queue, by_status = dict[str, int](), dict.fromkeys((str(one) for one in Status), 0)
+        calls, _ = await self._queues.open()
+        names = self._queues.chosen(queues)
+        by_queue, by_status = dict.fromkeys(names, 0), dict.fromkeys((str(s) for s in Status), 0)
         new, due, oldest = 0, 0, list[Position]()
-        for queue in self._queues.chosen(queues):
-            by_queue[queue] = 0
-            for shard in await routers.of(queue).names():
-                numbers = await calls.numbers(shard, new_us=HOUR_US)
-                for status, number in numbers.statuses.items():
-                    by_status[status] += number
-                    by_queue[queue] += number
-                new, due = new + numbers.new, due + numbers.due
-                oldest += [numbers.oldest] if numbers.oldest else []
+        shards = await self._queues.shards(names)
+        told = await calls.numbers_of_each([shard for _, shard in shards], new_us=HOUR_US)
+        for (queue, _), numbers in zip(shards, told, strict=True):
+            for status, number in numbers.statuses.items():
+                by_status[status] += number
+                by_queue[queue] += number
+            new, due = new + numbers.new, due + numbers.due
+            oldest += [numbers.oldest] if numbers.oldest else []
         first = min(oldest, key=Position.key, default=None)
         return DeadStats(
             total=sum(by_queue.values()),

@@ -9,12 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from faena.engine.calls.deadletter import DeskCalls, Filter, Found, Position, read_record
+from faena.engine.calls.deadletter import DeskCalls, Filter, Found, Position, Slice, read_record
 from faena.sharding.consistent_read import is_behind, travelling
 from faena.values.cursor import read_cursor, write_cursor
 
 _LOOKS: Final = 25
 """The most calls for one page: a filter with few matches must not read everything."""
+
+
+_MANY: Final = 4
+"""From so many shards on, the first slices are read together."""
+_FIRST: Final = 10
 
 
 class Wanted(NamedTuple):
@@ -71,11 +76,22 @@ class Walker:
         part = await self._calls.page(
             self.shard, self._wanted.filter, after=after, is_reverse=is_reverse, limit=limit
         )
-        self._reached, self._is_over = part.reached, part.is_over
-        self._found = [Met(one, self) for one in part.found]
+        self.accept(part)
         if self.is_moving:
             self._found += await self._on_the_way(after)
             self._found.sort(key=lambda one: one.position.key(), reverse=is_reverse)
+
+    async def read_each(self, shards: Sequence[str], after: Position, limit: int) -> list[Slice]:
+        """The slices of many shards after one position."""
+        is_reverse = self._wanted.is_newest_first
+        return await self._calls.page_of_each(
+            shards, self._wanted.filter, after=after, is_reverse=is_reverse, limit=limit
+        )
+
+    def accept(self, part: Slice) -> None:
+        """What was read."""
+        self._reached, self._is_over = part.reached, part.is_over
+        self._found = [Met(one, self) for one in part.found]
 
     async def _on_the_way(self, after: Position) -> list[Met]:
         """Dead jobs in transit from this shard, in the range of the slice that was just read."""
@@ -146,7 +162,7 @@ async def gather(
     for walker in walkers:
         walker.start(after)
     met: list[Met] = []
-    looks = max(_LOOKS, 2 * len(walkers))
+    looks = max(_LOOKS, 2 * len(walkers)) - await _read_first(walkers, after, limit)
     while left := [walker for walker in walkers if not walker.is_over]:
         first = _first(left, is_newest_first=is_newest_first)
         if first.must_read and looks <= 0:
@@ -158,6 +174,21 @@ async def gather(
         else:
             met.append(first.take())
     return Gathered(met, None)
+
+
+async def _read_first(walkers: Sequence[Walker], after: Position, limit: int) -> int:
+    """Read a short slice of every shard, some at a time; returns the number of calls.
+
+    The next jobs of all shards together are few of each. Moving ones are read in order, later.
+    """
+    still = [one for one in walkers if not one.is_moving]
+    if len(still) < _MANY:
+        return 0
+    least = min(limit, max(_FIRST, 2 * limit // len(still)))
+    parts = await still[0].read_each([one.shard for one in still], after, least)
+    for walker, part in zip(still, parts, strict=True):
+        walker.accept(part)
+    return len(still)
 
 
 async def _read_next(first: Walker, walkers: Sequence[Walker], limit: int) -> int:

@@ -60,6 +60,13 @@ class DeskQueues:
         calls, routers = await self.open()
         return await do(calls, await routers.of(queue).names())
 
+    async def shards(self, queues: Sequence[str]) -> list[tuple[str, str]]:
+        """Queue and shard, for every shard of some queues that may have jobs."""
+        _, routers = await self.open()
+        names = await routers.names_of_each(queues)
+        pairs = zip(queues, names, strict=True)
+        return [(queue, shard) for queue, shards in pairs for shard in shards]
+
     async def epoch(self, queue: str) -> int:
         """The epoch of a queue's shards; -1 while lanes move."""
         _, routers = await self.open()

@@ -154,17 +154,21 @@ class Redrives:
 
     async def redrives(self, queue: str) -> Sequence[RedriveView]:
         """The last redrives of a queue, newest first."""
-        name = self._queues.one(queue)
+        return await self.all_redrives(queues=self._queues.one(queue))
 
-        async def look(calls: DeskCalls, shards: Sequence[str]) -> Sequence[RedriveView]:
-            found: dict[str, list[RedriveRecord]] = {}
-            for shard in shards:
-                for redrive, record in (await calls.redrives(shard, "list")).items():
-                    found.setdefault(redrive, []).append(record)
-            views = [view_of(name, redrive, parts) for redrive, parts in found.items()]
-            return sorted(views, key=lambda view: -view.begun_at)
-
-        return await self._queues.anywhere(name, look)
+    async def all_redrives(
+        self, *, queues: str | Sequence[str] | None = None
+    ) -> Sequence[RedriveView]:
+        """The last redrives of all queues, or of the given ones, newest first."""
+        calls, _ = await self._queues.open()
+        shards = await self._queues.shards(self._queues.chosen(queues))
+        told = await calls.redrives_of_each([shard for _, shard in shards])
+        found: dict[tuple[str, str], list[RedriveRecord]] = {}
+        for (queue, _), records in zip(shards, told, strict=True):
+            for redrive, record in records.items():
+                found.setdefault((queue, redrive), []).append(record)
+        views = [view_of(queue, redrive, parts) for (queue, redrive), parts in found.items()]
+        return sorted(views, key=lambda view: -view.begun_at)
 
     # -- for workers ----------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from faena.engine import Engine
 from faena.engine.calls.deadletter import Position
 from faena.engine.envelope import facts_in
 from faena.engine.scripts import Look, read_look
-from faena.sharding.router import Router
+from faena.sharding.router import Router, look_at_each
 from faena.sharding.routing_table import MOVING, Table
 
 _TRIES: Final = 50
@@ -52,8 +52,16 @@ class Seen(NamedTuple):
 
 async def in_sight(router: Router) -> Sight:
     """Where the jobs of a queue are now."""
-    table = await router.look()
-    return Sight(_in_order(router.queue, table), table.epoch, table.phase == MOVING)
+    return _sight(router.queue, await router.look())
+
+
+async def _in_sight_each(routers: Sequence[Router]) -> list[Sight]:
+    tables = await look_at_each(routers)
+    return [_sight(router.queue, table) for router, table in zip(routers, tables, strict=True)]
+
+
+def _sight(queue: str, table: Table) -> Sight:
+    return Sight(_in_order(queue, table), table.epoch, table.phase == MOVING)
 
 
 def _in_order(queue: str, table: Table) -> tuple[str, ...]:
@@ -70,10 +78,10 @@ async def read_steadily(shards: Sequence[Router], read: Callable[[list[Sight]], 
     Shards do not refuse reads, so the epochs are compared here. Operations that a shard may refuse
     use `Router.on_current_shards`.
     """
-    sights = [await in_sight(one) for one in shards]
+    sights = await _in_sight_each(shards)
     for _ in range(_TRIES - 1):
         answer = await read(sights)
-        again = [await in_sight(one) for one in shards]
+        again = await _in_sight_each(shards)
         if [one.epoch for one in again] == [one.epoch for one in sights]:
             return answer
         sights = again

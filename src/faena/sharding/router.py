@@ -6,10 +6,12 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final, TypeVar
 
 from faena.engine import Engine
+from faena.engine.calls.together import command_each
+from faena.engine.scripts import text_pairs
 from faena.engine.settings import UNSERVED, declaration
 from faena.engine.wire.patience import Shared, unreached
 from faena.errors import ConfigError, FaenaError, InvalidTransition, ShardsChanged, StoreUnavailable
@@ -17,7 +19,7 @@ from faena.options import QueueOptions
 from faena.sharding.lost_change import end_lost_change
 from faena.sharding.quota import check_divisible
 from faena.sharding.relocation import CODE, LEASE_S, Relocation
-from faena.sharding.routing_table import ANNOUNCED, Change, Shard, Table, standing
+from faena.sharding.routing_table import ANNOUNCED, Change, Shard, Table, read_table, standing
 
 _POLL_S: Final = 0.02
 _IMPATIENT_S: Final = 0.5
@@ -67,6 +69,18 @@ class Router:
         if self.is_fixed:
             return Table()
         return await self._looking.outcome(self._engine.patience_s)
+
+    async def look_with(self, routers: Sequence[Router]) -> list[Table]:
+        """The same for many queues of this program: see `look_at_each`."""
+        asked = [one.queue for one in routers if not one.is_fixed]
+        replies = await command_each(self._engine, "HGETALL", asked, "shards")
+        told = dict(zip(asked, (read_table(text_pairs(one)) for one in replies), strict=True))
+        return [
+            told[one.queue]
+            if not one.is_fixed and told[one.queue] == one.known
+            else await one.look()
+            for one in routers
+        ]
 
     async def grown(self) -> Table:
         """The table for producers and workers; the first call grows the queue as code asks."""
@@ -338,6 +352,14 @@ Queues = Mapping[str, QueueOptions | None]
 """The queues of a program with their options; None: another program declares it."""
 
 
+async def look_at_each(routers: Sequence[Router]) -> list[Table]:
+    """The tables of many queues now, read in one round trip.
+
+    One that is not as it was known is read again by its router, which learns it.
+    """
+    return [] if not routers else await routers[0].look_with(routers)
+
+
 class Routers:
     """The routers of all queues of a program."""
 
@@ -345,6 +367,11 @@ class Routers:
         self._engine = engine
         self._queues = queues
         self._routers: dict[str, Router] = {}
+
+    async def names_of_each(self, queues: Sequence[str]) -> list[list[str]]:
+        """Every shard that each queue may have jobs in; all tables are read in one round trip."""
+        tables = await look_at_each([self.of(queue) for queue in queues])
+        return [_names(queue, table) for queue, table in zip(queues, tables, strict=True)]
 
     def of(self, queue: str) -> Router:
         """The router of a queue; a queue that code does not declare has only its first shard."""

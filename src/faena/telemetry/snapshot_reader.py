@@ -1,4 +1,4 @@
-"""Reads a snapshot: one script call for each shard, and a few for the broker's nodes."""
+"""Reads a snapshot: one script call for each shard, sent some at a time, and a few for nodes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Final
 
 from faena.engine import Engine
-from faena.engine.calls.snapshot import ShardFacts, read_shard
+from faena.engine.calls.snapshot import ShardFacts, read_shards
 from faena.engine.calls.survey import Survey
 from faena.engine.calls.upstreams import UpstreamView
 from faena.engine.wire.address import Node
@@ -28,7 +28,7 @@ _LIVE: Final = 1_000_000
 """Of a lane's number: its live jobs times this, and its running ones."""
 _LIVE_STATES: Final = ("ready", "delayed", "blocked", "running")
 _AT_ONCE: Final = 20
-"""Queues that are read at a time."""
+"""Queues whose tenants are read at a time."""
 _TRIES: Final = 5
 
 
@@ -47,9 +47,8 @@ class SnapshotReader:
 
     async def read(self, queues: Iterable[str], *, has_tenants: bool) -> Snapshot:
         """All of them, the nodes, upstreams and features."""
-        room = asyncio.Semaphore(_AT_ONCE)
         found, nodes, upstreams, features = await asyncio.gather(
-            asyncio.gather(*(self._queue(one, room, has_tenants=has_tenants) for one in queues)),
+            self._seen([*queues], has_tenants=has_tenants),
             self._nodes(),
             self._upstreams(),
             self._features(),
@@ -64,27 +63,38 @@ class SnapshotReader:
             features=tuple(features),
         )
 
-    async def _queue(
-        self, queue: str, room: asyncio.Semaphore, *, has_tenants: bool
-    ) -> tuple[int, QueueSnapshot]:
-        async with room:
-            shards, parts = await self._shards(queue)
-            lanes = [await self._lanes(shard) for shard in shards if has_tenants]
-        return parts[0].now, _added_up(queue, parts, lanes)
+    async def _seen(
+        self, queues: Sequence[str], *, has_tenants: bool
+    ) -> list[tuple[int, QueueSnapshot]]:
+        """All queues, their shards together."""
+        names = await self._routers.names_of_each(queues)
+        shards = dict(zip(queues, names, strict=True))
+        every = [shard for names in shards.values() for shard in names]
+        parts = dict(zip(every, await read_shards(self._engine, every), strict=True))
+        room = asyncio.Semaphore(_AT_ONCE)
 
-    async def _shards(self, queue: str) -> tuple[list[str], list[ShardFacts]]:
+        async def added_up(queue: str) -> tuple[int, QueueSnapshot]:
+            async with room:
+                names = shards[queue]
+                names, found = await self._unchanged(queue, names, [parts[one] for one in names])
+                lanes = [await self._lanes(shard) for shard in names if has_tenants]
+            return found[0].now, _added_up(queue, found, lanes)
+
+        return await asyncio.gather(*map(added_up, queues))
+
+    async def _unchanged(
+        self, queue: str, shards: list[str], parts: list[ShardFacts]
+    ) -> tuple[list[str], list[ShardFacts]]:
         """All shards, read again if one was given up meanwhile: the first one takes over its
         totals, and who reads one of the two before and the other after that has them never or
         twice."""
         router = self._routers.of(queue)
-        shards = await router.names()
         for _ in range(_TRIES):
-            parts = [await read_shard(self._engine, shard) for shard in shards]
             now = shards if len(shards) == 1 else await router.names()
             if now == shards:
-                return shards, parts
-            shards = now
-        return shards, [await read_shard(self._engine, shard) for shard in shards]
+                break
+            shards, parts = now, await read_shards(self._engine, now)
+        return shards, parts
 
     async def _lanes(self, shard: str) -> dict[str, int]:
         """Lane → its number; read in slices, since there may be very many."""

@@ -18,15 +18,15 @@ from faena.telemetry.histogram import Histogram
 from faena.telemetry.statistics import NOT_EVENTS, QueueStatistics, Series, TaskStatistics
 from faena.values.duration import describe
 
-_MINUTE_US: Final = 60_000_000
-_HOUR_US: Final = 60 * _MINUTE_US
+MINUTE_US: Final = 60_000_000
+_HOUR_US: Final = 60 * MINUTE_US
 _MINUTES_KEPT_US: Final = 47 * _HOUR_US
 """An hour less than they are kept, so that none is removed meanwhile."""
 LONGEST_US: Final = 30 * 24 * _HOUR_US
 _MOST_POINTS: Final = 2_000
 
 
-class _Part(NamedTuple):
+class Part(NamedTuple):
     """What was counted in a minute or an hour, and when that began."""
 
     at_us: int
@@ -51,7 +51,7 @@ class StatisticsReader:
         now, _ = await self._calls.now(self._shards[0])
         until = _end(now, until)
         since = _begin(now, until - window_us, needs_minutes=False)
-        return _added_up(self._queue, since, until, await self._parts(since, until))
+        return added_up(self._queue, since, until, await self._parts(since, until))
 
     async def series(self, window_us: int, step_us: int, until: int | None) -> Series:
         """The same, step by step; steps begin at multiples of `step_us`."""
@@ -67,23 +67,23 @@ class StatisticsReader:
                 f"{describe(window_us)}, got {describe(step_us)}",
                 field="step",
             )
-        by_step: dict[int, list[_Part]] = {at: [] for at in steps}
+        by_step: dict[int, list[Part]] = {at: [] for at in steps}
         for part in await self._parts(since, until, only_minutes=is_fine):
             by_step[part.at_us - part.at_us % step_us].append(part)
         points = tuple(
-            _added_up(self._queue, at, min(at + step_us, until), parts)
+            added_up(self._queue, at, min(at + step_us, until), parts)
             for at, parts in by_step.items()
         )
         return Series(queue=self._queue, step_us=step_us, points=points)
 
-    async def _parts(self, since: int, until: int, *, only_minutes: bool = False) -> list[_Part]:
+    async def _parts(self, since: int, until: int, *, only_minutes: bool = False) -> list[Part]:
         found = await asyncio.gather(
             *(self._of(shard, since, until, only_minutes=only_minutes) for shard in self._shards)
         )
         return [part for parts in found for part in parts]
 
-    async def _of(self, shard: str, since: int, until: int, *, only_minutes: bool) -> list[_Part]:
-        first, last = since // _MINUTE_US, (until - 1) // _MINUTE_US
+    async def _of(self, shard: str, since: int, until: int, *, only_minutes: bool) -> list[Part]:
+        first, last = since // MINUTE_US, (until - 1) // MINUTE_US
         _, counted = await self._calls.now(shard)
         # The hour of the minute that is counted now is not complete; after it, there is nothing.
         over = last // 60 if counted is None else min(last // 60, counted // 60 - 1)
@@ -97,10 +97,10 @@ class StatisticsReader:
         )
         return [part for one in parts for part in one]
 
-    async def _read(self, shard: str, unit: Unit, first: int, last: int) -> list[_Part]:
-        us = _MINUTE_US if unit == "minute" else _HOUR_US
+    async def _read(self, shard: str, unit: Unit, first: int, last: int) -> list[Part]:
+        us = MINUTE_US if unit == "minute" else _HOUR_US
         return [
-            _Part(one.at * us, one) for one in await self._calls.counted(shard, unit, first, last)
+            Part(one.at * us, one) for one in await self._calls.counted(shard, unit, first, last)
         ]
 
 
@@ -119,7 +119,7 @@ def _end(now: int, until: int | None) -> int:
 
 
 def _begin(now: int, since: int, *, needs_minutes: bool) -> int:
-    since -= since % _MINUTE_US
+    since -= since % MINUTE_US
     if since >= now - _MINUTES_KEPT_US:
         return since
     if needs_minutes:
@@ -129,7 +129,8 @@ def _begin(now: int, since: int, *, needs_minutes: bool) -> int:
     return since - since % _HOUR_US
 
 
-def _added_up(queue: str, since: int, until: int, parts: Iterable[_Part]) -> QueueStatistics:
+def added_up(queue: str, since: int, until: int, parts: Iterable[Part]) -> QueueStatistics:
+    """Some minutes and hours as one."""
     counters: dict[str, int] = {}
     by_task: dict[str, list[TaskFacts]] = {}
     for _, counted in parts:

@@ -1,25 +1,25 @@
-"""The last hours of each queue, minute by minute, as pages draw them.
+"""The last hour of all queues, minute by minute, as pages draw them.
 
 A minute that is over does not change, so it is read once, and after that only what is new: however
-many pages are open, the broker is asked for a queue once in a few seconds.
+many pages are open, the broker is asked once in a few seconds, for all queues together.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
+from faena.telemetry.minutes_reader import last_minutes, shards_of_each
 from faena.telemetry.statistics import QueueStatistics
-from faena.values.duration import describe
 
 if TYPE_CHECKING:
     from faena.app import Faena
 
 _FRESH_S: Final = 5.0
-_MINUTE_US: Final = 60_000_000
-_AT_ONCE: Final = 8
+_SHARDS_S: Final = 60.0
+"""Shards come and go seldom."""
 
 HOUR: Final = 60
 """The minutes that are kept."""
@@ -30,34 +30,31 @@ class Recent:
 
     def __init__(self, app: Faena) -> None:
         self._app = app
-        self._queues: dict[str, _Minutes] = {}
-        self._room = asyncio.Semaphore(_AT_ONCE)
+        self._lock = asyncio.Lock()
+        self._read_at = self._looked_at = float("-inf")
+        self._last = 0
+        """The minute that was under way."""
+        self._shards: dict[str, list[str]] = {}
+        self._minutes: dict[str, dict[int, QueueStatistics]] = {}
 
-    async def of(self, queue: str) -> Sequence[QueueStatistics]:
-        """The last sixty minutes, the oldest first; the last one is under way."""
-        minutes = self._queues.setdefault(queue, _Minutes())
-        async with minutes.lock:
-            if time.monotonic() - minutes.read_at > _FRESH_S:
-                async with self._room:
-                    await self._read(queue, minutes)
-        return [*minutes.points.values()]
+    async def all(self) -> Mapping[str, Sequence[QueueStatistics]]:
+        """Queue → its last sixty minutes, the oldest first; the last one is under way."""
+        async with self._lock:
+            if time.monotonic() - self._read_at > _FRESH_S:
+                await self._read()
+        return {queue: [*minutes.values()] for queue, minutes in self._minutes.items()}
 
-    async def _read(self, queue: str, minutes: _Minutes) -> None:
-        began = time.monotonic()
-        missing = HOUR
-        if minutes.points:
-            missing = min(HOUR, int((began - minutes.read_at) // 60) + 2)
-        window = describe(missing * _MINUTE_US)
-        series = await self._app.queues[queue].series(window, step="1m")
-        for point in series.points:
-            minutes.points[point.since] = point
-        for at in [*minutes.points][:-HOUR]:
-            del minutes.points[at]
-        minutes.read_at = began
+    async def _read(self) -> None:
+        began, queues, runtime = time.monotonic(), [*self._app.queues], await self._app.runtime()
+        is_new = queues != [*self._shards]
+        if is_new or began - self._looked_at > _SHARDS_S:
+            self._shards = await shards_of_each(runtime.engine, runtime.routers, queues)
+            self._looked_at = began
+        since = None if is_new or not self._last else self._last
+        self._last, found = await last_minutes(runtime.engine, self._shards, since)
+        self._minutes = {queue: self._kept(queue, points) for queue, points in found.items()}
+        self._read_at = began
 
-
-class _Minutes:
-    def __init__(self) -> None:
-        self.lock = asyncio.Lock()
-        self.read_at = float("-inf")
-        self.points: dict[int, QueueStatistics] = {}
+    def _kept(self, queue: str, points: Sequence[QueueStatistics]) -> dict[int, QueueStatistics]:
+        kept = self._minutes.get(queue, {}) | {point.since: point for point in points}
+        return {at: kept[at] for at in sorted(kept)[-HOUR:]}

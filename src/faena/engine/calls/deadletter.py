@@ -6,12 +6,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from faena.engine.calls.together import ask_each
 from faena.engine.engine import Engine
 from faena.engine.scripts import once, pairs, texts
+from faena.engine.wire.wire import Argument
 
 SLICE: Final = 10
 """Dead jobs retried, discarded or resolved in one call, which blocks the server."""
@@ -172,13 +174,27 @@ class DeskCalls:
     ) -> Slice:
         """Dead jobs after a position, and the last position that was read."""
         named = {"is_reverse": ("", "1")[is_reverse], "looked": looked, "wanted": limit}
-        reply = await self.engine.ask("desk", shard, **named, **after._asdict(), **wanted._asdict())
-        score, job, is_over, flat = reply
-        found = [
-            Found(Position(flat[i + 1].decode(), flat[i].decode()), read_record(flat[i + 2]))
-            for i in range(0, len(flat), 3)
-        ]
-        return Slice(Position(score.decode(), job.decode()), is_over == 1, found)
+        ask = self.engine.ask
+        return _read_slice(await ask("desk", shard, **named, **after._asdict(), **wanted._asdict()))
+
+    async def page_of_each(
+        self,
+        shards: Sequence[str],
+        wanted: Filter,
+        *,
+        after: Position,
+        is_reverse: bool,
+        limit: int,
+    ) -> list[Slice]:
+        """The same of many shards."""
+        named: dict[str, Argument | None] = {
+            "is_reverse": ("", "1")[is_reverse],
+            "looked": LOOKED,
+            "wanted": limit,
+            **after._asdict(),
+            **wanted._asdict(),
+        }
+        return [*map(_read_slice, await ask_each(self.engine, "desk", shards, **named))]
 
     async def records(self, shard: str, ids: Sequence[str]) -> dict[str, Record]:
         """The desk's records of jobs."""
@@ -212,10 +228,23 @@ class DeskCalls:
 
     async def numbers(self, shard: str, *, new_us: int, due: int = 0) -> Numbers:
         """The desk in numbers; `new_us` says which deaths are new."""
-        reply = await self.engine.ask("desk_stats", shard, new_us=new_us, most=due)
-        now, statuses, oldest, new, groups, waiting, due_now = reply
-        position = Position(oldest[1].decode(), oldest[0].decode()) if oldest else None
-        return Numbers(now, pairs(statuses), position, new, groups, waiting, texts(due_now))
+        return _read_numbers(await self.engine.ask("desk_stats", shard, new_us=new_us, most=due))
+
+    async def numbers_of_each(self, shards: Sequence[str], *, new_us: int) -> list[Numbers]:
+        """The same of many shards."""
+        named: dict[str, Argument | None] = {"new_us": new_us, "most": 0}
+        return [*map(_read_numbers, await ask_each(self.engine, "desk_stats", shards, **named))]
+
+    async def groups_of_each(self, shards: Sequence[str], limit: int) -> list[list[Group]]:
+        """The groups of many shards with the most pending jobs."""
+        replies = await ask_each(self.engine, "desk_groups", shards, most=limit)
+        return [[_read_group(*row) for row in rows] for rows in replies]
+
+    async def redrives_of_each(self, shards: Sequence[str]) -> list[dict[str, RedriveRecord]]:
+        """The redrives of many shards by id."""
+        named: dict[str, Argument | None] = {"verb": "list", "id": "", "record": None}
+        replies = await ask_each(self.engine, "redrives", shards, **named)
+        return [_read_redrives(reply) for reply in replies]
 
     async def groups(self, shard: str, limit: int) -> list[Group]:
         """The groups with the most pending jobs."""
@@ -257,8 +286,26 @@ class DeskCalls:
         """Redrives by id: all of them (list), or the one that was changed."""
         record = None if begun is None else _encode(begun)
         named = {"verb": verb, "id": redrive, "record": record}
-        reply = await self.engine.ask_declared("redrives", shard, **named)
-        return {job: _read_redrive(one) for job, one in pairs(reply).items()}
+        return _read_redrives(await self.engine.ask_declared("redrives", shard, **named))
+
+
+def _read_slice(reply: Sequence[Any]) -> Slice:
+    score, job, is_over, flat = reply
+    found = [
+        Found(Position(flat[i + 1].decode(), flat[i].decode()), read_record(flat[i + 2]))
+        for i in range(0, len(flat), 3)
+    ]
+    return Slice(Position(score.decode(), job.decode()), is_over == 1, found)
+
+
+def _read_numbers(reply: Sequence[Any]) -> Numbers:
+    now, statuses, oldest, new, groups, waiting, due_now = reply
+    position = Position(oldest[1].decode(), oldest[0].decode()) if oldest else None
+    return Numbers(now, pairs(statuses), position, new, groups, waiting, texts(due_now))
+
+
+def _read_redrives(reply: Sequence[Any]) -> dict[str, RedriveRecord]:
+    return {job: _read_redrive(one) for job, one in pairs(reply).items()}
 
 
 def _read_group(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
+from faena.engine.calls.together import ask_each, take_in_each
 from faena.engine.engine import Engine
 from faena.engine.overview import Hold, WorkerView, read_holds, read_workers
 from faena.engine.scripts import pairs
@@ -29,10 +30,18 @@ class ShardFacts(NamedTuple):
 
 async def read_shard(engine: Engine, shard: str) -> ShardFacts:
     """One call, after one that stores the jobs in `arrivals`."""
-    await engine.take_in(shard)
-    now, counts, holds, workers, about, totals, since, dead_since, is_open = await engine.ask(
-        "snapshot", shard
-    )
+    (found,) = await read_shards(engine, [shard])
+    return found
+
+
+async def read_shards(engine: Engine, shards: Sequence[str]) -> list[ShardFacts]:
+    """One call of each, after one that stores the jobs in `arrivals`; sent some at a time."""
+    await take_in_each(engine, shards)
+    return [_facts(reply) for reply in await ask_each(engine, "snapshot", shards)]
+
+
+def _facts(reply: Sequence[Any]) -> ShardFacts:
+    now, counts, holds, workers, about, totals, since, dead_since, is_open = reply
     return ShardFacts(
         now=now,
         counts=pairs(counts),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
+from faena.engine.calls.together import ask_each, command_each
 from faena.engine.engine import Engine
 from faena.engine.scripts import pairs, texts
 from faena.values.packed import unpack
@@ -70,8 +71,7 @@ class StatisticsCalls:
         parts = await asyncio.gather(
             *(self._ask(shard, unit, one, min(last, one + AT_ONCE - 1)) for one in starts)
         )
-        rows = [(part[i], pairs(part[i + 1])) for part in parts for i in range(2, len(part), 2)]
-        return [_counted(at, fields) for at, row in rows for fields in _split(row) if fields]
+        return [counted for part in parts for counted in _rows(part)]
 
     async def _ask(self, shard: str, unit: str, first: int, last: int) -> list[Any]:
         return await self._engine.ask("statistics", shard, unit=unit, first=first, last=last)
@@ -79,6 +79,26 @@ class StatisticsCalls:
     async def retired(self, queue: str) -> list[str]:
         """Shards retired within the last thirty days."""
         return texts(await self._engine.command("ZRANGE", queue, "retired_stats", 0, -1))
+
+
+async def minutes_of_each(
+    engine: Engine, shards: Sequence[str], first: int, last: int
+) -> tuple[int, list[list[Counted]]]:
+    """The latest of the servers' instants, and the same minutes of each shard; at most an hour."""
+    named: dict[str, Any] = {"unit": "minute", "first": first, "last": last}
+    replies = await ask_each(engine, "statistics", shards, **named)
+    return max((reply[0] for reply in replies), default=0), [_rows(reply) for reply in replies]
+
+
+async def retired_of_each(engine: Engine, queues: Sequence[str]) -> list[list[str]]:
+    """Shards of each queue retired within the last thirty days."""
+    replies = await command_each(engine, "ZRANGE", queues, "retired_stats", 0, -1)
+    return [*map(texts, replies)]
+
+
+def _rows(reply: Sequence[Any]) -> list[Counted]:
+    rows = [(reply[i], pairs(reply[i + 1])) for i in range(2, len(reply), 2)]
+    return [_counted(at, fields) for at, row in rows for fields in _split(row) if fields]
 
 
 def _split(row: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

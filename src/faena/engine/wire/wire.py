@@ -32,6 +32,8 @@ from faena.engine.wire.tail import Tail
 from faena.engine.wire.topology import open_topology, slot_of
 
 _FENCE_MS = 1000
+_TOGETHER = 10
+"""Script calls that are sent together: others wait for all of them."""
 _SURE = frozenset({"enqueue", "exchange"})
 """Hot scripts: the engine builds or checks all their arguments, so the wire does not."""
 
@@ -116,6 +118,74 @@ class Wire:
             dialect=self._dialect,
         )
         return self._resender.deliver(request, patience_s)
+
+    async def run_each(
+        self,
+        script: Script,
+        calls: Sequence[tuple[Key, Sequence[Argument]]],
+        *,
+        patience_s: float,
+    ) -> list[Any]:
+        """Run a script for each key with its arguments: the replies, in order.
+
+        The script must be safe to run twice. A few calls are sent at a time, so that one script of
+        somebody else waits for few of them. In a cluster each goes to its own server.
+        """
+        if self._is_cluster:
+            alone = (self.run(script, [key], args, patience_s=patience_s) for key, args in calls)
+            return await asyncio.gather(*alone)
+        parts = [calls[at : at + _TOGETHER] for at in range(0, len(calls), _TOGETHER)]
+        found = await asyncio.gather(*(self._run_part(script, one, patience_s) for one in parts))
+        return [reply for replies in found for reply in replies]
+
+    async def _run_part(
+        self, script: Script, calls: Sequence[tuple[Key, Sequence[Argument]]], patience_s: float
+    ) -> list[Any]:
+        """What is refused, such as by a server without the library, is run once more, alone."""
+        begin = self._dialect.call(script)
+        for _, args in calls:
+            check_arguments(args)
+        request = Request(
+            op=script.name,
+            data=b"".join(pack((*begin, 1, key, *args)) for key, args in calls),
+            replies=len(calls),
+            timeout_s=self._call_timeout_s,
+            script=script,
+            dialect=self._dialect,
+        )
+        found = await self._resender.deliver(request, patience_s)
+        replies = [found] if len(calls) == 1 else found
+        return [
+            await self.run(script, [key], args, patience_s=patience_s)
+            if isinstance(reply, hiredis.ReplyError)
+            else reply
+            for reply, (key, args) in zip(replies, calls, strict=True)
+        ]
+
+    async def call_each(
+        self, verb: str, calls: Sequence[tuple[Key, Sequence[Argument]]], *, patience_s: float
+    ) -> list[Any]:
+        """The replies to one command for many keys, which must be safe to run twice, in order."""
+
+        def alone(key: Key, args: Sequence[Argument]) -> Coroutine[Any, Any, Any]:
+            return self.call(verb, key, *args, key=key, patience_s=patience_s)
+
+        if self._is_cluster or not calls:
+            return await asyncio.gather(*(alone(key, args) for key, args in calls))
+        for _, args in calls:
+            check_arguments(args)
+        request = Request(
+            op=verb.lower(),
+            data=b"".join(pack((verb, key, *args)) for key, args in calls),
+            replies=len(calls),
+            timeout_s=self._call_timeout_s,
+        )
+        found = await self._resender.deliver(request, patience_s)
+        replies = [found] if len(calls) == 1 else found
+        return [
+            await alone(key, args) if isinstance(reply, hiredis.ReplyError) else reply
+            for reply, (key, args) in zip(replies, calls, strict=True)
+        ]
 
     def push(
         self, data: bytes, replies: int, key: Key, patience_s: float

@@ -59,9 +59,7 @@ def _filter(wanted: Mapping[str, str]) -> Any:
 
 async def _redrives(visit: Visit, queue: str | None) -> list[RedriveView]:
     """Those under way, and the last ones of a queue that is looked at."""
-    names = [queue] if queue else list(visit.app.queues)
-    found = await asyncio.gather(*(visit.app.dead_letters.redrives(name) for name in names))
-    all_of_them = [one for some in found for one in some]
+    all_of_them = await visit.app.dead_letters.all_redrives(queues=queue)
     under_way = [one for one in all_of_them if one.state in _UNDER_WAY]
     over = [one for one in all_of_them if one.state not in _UNDER_WAY]
     over.sort(key=lambda one: -one.begun_at)

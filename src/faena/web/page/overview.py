@@ -83,11 +83,10 @@ async def figures(site: Site, say: Speaker) -> Mapping[str, str]:
 
 async def read(site: Site, say: Speaker) -> Model:
     """Read and work out what the page shows."""
-    snapshot, recent = await asyncio.gather(
+    snapshot, minutes = await asyncio.gather(
         site.app.snapshot(max_age="2s", tenants=False),
-        asyncio.gather(*(site.recent.of(name) for name in site.app.queues)),
+        site.recent.all(),
     )
-    minutes = dict(zip(site.app.queues, recent, strict=True))
     return _Writer(say).model(snapshot, minutes)
 
 
