@@ -106,7 +106,7 @@ async def test_a_search_looks_through_a_bounded_number(trail: Trail) -> None:
     "query",
     [
         *("before=x", "outcome=maybe", "since=yesterday", "until=9", "who=%00"),
-        f"what={'x' * 201}",
+        *(f"what={'x' * 201}", "before=٣-٣", "before=99999999999999999999-0", "before=0-0"),
     ],
 )
 async def test_filters_that_make_no_sense_are_refused(
@@ -114,3 +114,13 @@ async def test_filters_that_make_no_sense_are_refused(
 ) -> None:
     await browser.sign_in("a-admin")
     assert (await browser.get(f"/audit?{query}")).status_code == 422
+
+
+@pytest.mark.parametrize("query", ["since=0001-01-01", "until=1970-01-01", "until=9999-12-31"])
+async def test_times_that_no_record_is_of_are_answered(
+    trail: Trail, browser: Browser, query: str
+) -> None:
+    await browser.sign_in("a-admin")
+    page = await browser.get(f"/audit?{query}")
+    assert page.status_code == 200
+    assert page.text.count("<tr id=") == (0 if query.startswith("until=1970") else 3)

@@ -122,7 +122,10 @@ def is_foreign(request: Request) -> bool:
     if site is not None:
         return site != "same-origin"
     origin = request.headers.get("origin", "")
-    return not origin or urlsplit(origin).netloc != request.headers.get("host", "")
+    try:
+        return not origin or urlsplit(origin).netloc != request.headers.get("host", "")
+    except ValueError:
+        return True
 
 
 def cookie_name(request: Request) -> str:

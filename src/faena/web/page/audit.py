@@ -18,7 +18,7 @@ from faena.web.route import Visit
 from faena.web.template import spoken
 from faena.web.words import Speaker
 
-_CURSOR: Final = re.compile(r"\d{1,20}-\d{1,20}")
+_CURSOR: Final = re.compile(r"[1-9][0-9]{0,18}-[0-9]{1,19}")
 _TEXT_MAX: Final = 300
 _FILTER_MAX: Final = 200
 _INSTANTS: Final = frozenset({"at", "since", "until"})
@@ -95,7 +95,7 @@ def _instant(name: str, given: str | None) -> int | None:
         return None
     try:
         at = datetime.fromisoformat(given)
-        return int((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)
+        return max(1, int((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000))
     except (ValueError, OverflowError):
         words = f"{name} must be a time such as 2026-11-16T08:00, got {given[:40]}"
         raise Refusal(422, "invalid", words) from None

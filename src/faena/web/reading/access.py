@@ -13,7 +13,7 @@ from faena.web.answer import Refusal
 from faena.web.audit import Record
 from faena.web.reading.reading import USUAL, Limited, Many, Paged, Reading, Rows, Wanted
 
-CURSOR: Final = re.compile(r"\d{1,20}-\d{1,20}")
+CURSOR: Final = re.compile(r"[1-9][0-9]{0,18}-[0-9]{1,19}")
 
 
 class Before(msgspec.Struct, forbid_unknown_fields=True):
