@@ -58,7 +58,10 @@ SHOTS: Final[Sequence[Shot]] = (
     Shot("overview-phone", "/", width=390, height=844, language="es"),
     Shot("queue", "/queues/afip.invoice"),
     Shot("job", "/queues/afip.invoice/jobs?state=blocked", height=640, follows="main table a.name"),
-    Shot("dead-letters", "/dead"),
+    Shot("tenants", "/tenants"),
+    Shot("upstream", "/upstreams/afip"),
+    Shot("costs", "/costs"),
+    Shot("search", "/search?q=state:blocked", theme="dark"),
 )
 
 

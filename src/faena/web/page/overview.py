@@ -35,6 +35,8 @@ class Row(NamedTuple):
     """How it does: held, crit, warn, idle or ok."""
     reason: str
     """Why, in words; empty where all is well."""
+    holds: Sequence[str]
+    """The reasons for which it is held."""
     counts: Mapping[str, int]
     bar: Sequence[tuple[str, float, float]]
     label: str
@@ -130,6 +132,7 @@ class _Writer:
             name=one.queue,
             kind=kind,
             reason=reason,
+            holds=sorted({hold.reason for hold in one.holds}),
             counts=counts,
             bar=parts([*counts.items()], most),
             label=", ".join(
