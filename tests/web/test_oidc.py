@@ -121,7 +121,7 @@ async def test_authorised_numbers_and_tenants_come_from_claims_of_their_own(
     told = await person.who()
     assert told is not None
     assert "acme" in told
-    assert (await person.client.get("/")).status_code == 403
+    assert (await person.client.get("/queues")).status_code == 403
 
 
 def _unsigned(claims: dict[str, Any]) -> str:

@@ -151,9 +151,9 @@ async def test_an_answer_about_something_else_is_not_believed(
 async def test_a_slow_answer_is_cut_off(
     settings: Settings, http: httpx.AsyncClient, mp: MercadoPago, paid: Payment
 ) -> None:
-    mp.faults.add(Fault(kind="slow", seconds=0.2))
+    mp.faults.add(Fault(kind="slow", seconds=2))
     already = len(mp.ledger.entries)
-    hasty = Settings(access_token=mp.access_token, base_url=mp.url, timeout_s=0.05)
+    hasty = Settings(access_token=mp.access_token, base_url=mp.url, timeout_s=0.5)
     client = Client(hasty, http)
     with pytest.raises(UnknownOutcome):
         await client.refund(str(paid.id), key="k")

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from faena.errors import ConfigError, FaenaError
+from faena.errors import ConfigError, FaenaError, shown
 from faena.limits import Limit
 from faena.queue import Queue
 from faena.tenancy.tenants import SETTINGS, Tenant, TenantView
@@ -158,7 +158,7 @@ def _read(name: str, text: str) -> Any:
     try:
         return float(said) if name == "weight" else int(said)
     except ValueError:
-        words = f"{name} must be a number, or `{AS_QUEUE}`, got {said[:40]!r}"
+        words = f"{name} must be a number, or `{AS_QUEUE}`, got {shown(said)}"
         raise Refusal(422, "invalid", words) from None
 
 
