@@ -29,11 +29,11 @@ PLAIN = {
         call check clock conf configure cost costs count database declare delete divided done due
         duplicate ends errors expired expires explain fields finish forget forgotten graph
         hour idle index info keep key keys known line link listpack logs look lot lots message
-        messages metadata minute minutes names note notify now obliterate open order others outcomes
-        override overview pace packed page paging panic period permit place presence rate read
-        recipients record report reserved results retained retention run safe samples scan
-        score search session settings sliding spend spenders spending spent stats stop stream streams sweep
-        table throttled time totals tries try unique upkeep view views walk warned
+        messages metadata minute minutes names note notify now obliterate open order others
+        outcomes override overview pace packed page paging panic period permit place presence
+        rate read recipients record report reserved results retained retention run safe samples scan
+        score search session settings sliding spend spenders spending spent stats stop stream
+        streams sweep table throttled time totals tries try unique upkeep view views walk warned
     """,
     "what is done with features, their checks and alerts": """
         begin evaluate history notices set silence silences states switch
