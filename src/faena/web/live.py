@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Hashable, Mapping
 from typing import Final
@@ -28,6 +29,7 @@ Reading = Callable[[], Awaitable[Mapping[str, str]]]
 """What a page shows now: name of a figure → its text."""
 
 _json = msgspec.json.Encoder().encode
+_log = logging.getLogger("faena.web")
 
 
 class TooManyListeners(Exception):
@@ -115,6 +117,9 @@ class _Channel:
                 has_changed = found != self._now or self._is_lost
                 self._now, self._is_lost = found, False
             except (FaenaError, OSError):
+                has_changed, self._is_lost = not self._is_lost, True
+            except Exception:  # noqa: BLE001 - a fault of one reading must not end the channel
+                _log.exception("a page that is open could not be read")
                 has_changed, self._is_lost = not self._is_lost, True
             if has_changed:
                 self._tell()
