@@ -9,9 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import django
 import pytest
-from django.conf import settings
 from django.db import DatabaseError, connections, transaction
 from django.db import connection as django_connection
 from psycopg.conninfo import conninfo_to_dict
@@ -23,6 +21,7 @@ from sqlalchemy.pool import NullPool
 from faena import Faena, Task
 from faena.errors import PayloadError, StoreRejected
 from faena.pg import Postgres
+from tests._support.django_settings import configure
 from tests._support.eventually import eventually
 from tests._support.working import Working
 from tests.fundamentals.test_docs import blocks_of
@@ -93,9 +92,7 @@ def with_sqlalchemy(shop: Shop, work: Callable[[Session], None]) -> None:
 
 def with_django(shop: Shop, work: Callable[[], None]) -> None:
     """In a thread of its own, whose connection is new."""
-    if not settings.configured:
-        settings.configure(DATABASES={"default": {"ENGINE": "django.db.backends.postgresql"}})
-        django.setup()
+    configure()
     known = conninfo_to_dict(shop.url)
     connections.settings["default"].update(
         NAME=known["dbname"], USER=known["user"], HOST=known["host"], PORT=known["port"]

@@ -9,11 +9,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import django
 import httpx
 import pytest
 import trustme
-from django.conf import settings
 from django.core.asgi import get_asgi_application
 from fastapi import FastAPI
 from starlette.applications import Starlette
@@ -26,6 +24,7 @@ from faena.errors import ConfigError
 from faena.web import Access, Dashboard, beside, dashboard
 from faena.web.access.account import Account, Accounts
 from faena.web.access.role import Role
+from tests._support.django_settings import configure
 from tests._support.valkey import Server
 from tests.web.conftest import PASSWORD
 from tests.web.identities import serving_http
@@ -53,9 +52,7 @@ def _fastapi(web: Dashboard) -> Any:
 
 
 def _django(web: Dashboard) -> Any:
-    if not settings.configured:
-        settings.configure(ALLOWED_HOSTS=["*"], ROOT_URLCONF=__name__, SECRET_KEY="test")
-        django.setup()
+    configure()
     return beside(get_asgi_application(), web, api="/admin/api")
 
 

@@ -172,6 +172,10 @@ async def test_every_route_refuses_or_hides_the_other_tenant(
                 answer = await browser.get(f"{path}?{query}")
                 asked += 1
                 assert answer.status_code < 500, (path, query)
+                if path == "/search" and CANARY in query:  # a page that repeats what is searched
+                    nobody = await browser.get(f"{path}?{query.replace(CANARY, 'nobody')}")
+                    assert answer.text.replace(CANARY, "nobody") == nobody.text
+                    continue
                 leaks = [
                     one
                     for one in _leaks(repeated, answer)
@@ -246,7 +250,13 @@ async def test_the_navigation_has_what_one_may_open(planted: Planted, browser: B
     page = await browser.get("/tenants/acme")
     nav = page.text[page.text.index("<nav") : page.text.index("</nav>")]
     links = re.findall(r'href="([^"#]+)"', nav)
-    assert links == ["/", "/tenants/acme", "/tenants/acme?tab=jobs", "/tenants/acme?tab=dead"]
+    assert links == [
+        "/",
+        "/tenants/acme",
+        "/tenants/acme?tab=jobs",
+        "/tenants/acme?tab=dead",
+        "/search",
+    ]
     assert "/do/tenants" not in page.text
     for one in links:
         assert (await browser.get(html.unescape(one))).status_code in {200, 303}

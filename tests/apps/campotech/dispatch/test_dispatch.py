@@ -143,7 +143,7 @@ async def test_analytics_calculate_stores_the_figures_of_the_day(office: Office)
         office.id,
         uuid4(),
     )
-    office.harness.clock.advance("1h")
+    office.harness.clock.advance("1m")
     figures = await dispatched(office, "analytics:calculate", organizationId=office.tenant)
     assert figures["jobs"] == {"completed": 1, "pending": 1}
     assert (figures["messagesReceived"], figures["stars"]) == (1, 4.0)
