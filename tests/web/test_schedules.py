@@ -195,3 +195,16 @@ async def test_what_makes_no_sense_changes_no_schedule(
     (view,) = await app.schedules.list()
     assert not view.edits
     assert view.paused is None
+
+
+async def test_a_list_of_instants_is_judged_like_any_option(app: Faena, browser: Browser) -> None:
+    @app.cron("0 2 * * *")
+    async def nightly() -> None: ...
+
+    await browser.sign_in("a-owner")
+    answer = await browser.client.post(
+        "/api/schedules/nightly/edit",
+        json={"at": ["no instant"]},
+        headers={**browser.headers, "x-faena-token": browser.token},
+    )
+    assert answer.status_code == 422

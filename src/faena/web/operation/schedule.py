@@ -102,8 +102,8 @@ def _terms(given: Terms) -> dict[str, Any]:
     terms: dict[str, Any] = {
         name: value
         for name, value in msgspec.structs.asdict(given).items()
-        if name not in {"task", "payload", "payload_json", "if_changed"} and value not in {None, ""}
-        if not isinstance(value, list) or value
+        if name not in {"task", "payload", "payload_json", "if_changed"}
+        if value is not None and value not in ("", [])  # a list has no hash
     }
     for name in _REMOVABLE:
         if terms.get(name) == NOTHING:
